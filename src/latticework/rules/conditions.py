@@ -59,6 +59,39 @@ class Condition:
                 f"{', '.join(OPERATORS)}."
             )
 
+    def __str__(self) -> str:
+        """The condition as people read it; ``"is true"`` is understood and not written.
+
+        Examples
+        --------
+        >>> print(Condition("age", ">", 50.0), Condition("bp", "is missing"), sep=" and ")
+        age > 50 and bp is missing
+        >>> print(Condition("x_1 = b", "is true"))
+        x_1 = b
+        """
+        if self.operator == IS_TRUE:
+            return self.feature
+        if self.operator == IS_MISSING:
+            return f"{self.feature} {self.operator}"
+        return f"{self.feature} {self.operator} {format_value(self.value)}"
+
+
+def format_value(value: Value) -> str:
+    """A threshold or level in the fewest characters that give back exactly the same value.
+
+    Strings are bare, except where that would hide them.
+
+    Examples
+    --------
+    >>> [format_value(value) for value in (50.0, 0.1, 1e22, -0.0, True, "red", " red")]
+    ['50', '0.1', '1e+22', '0', 'True', 'red', "' red'"]
+    """
+    if isinstance(value, str):
+        return value if value and value == value.strip() else repr(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
+        return str(int(value))
+    return repr(value)
+
 
 @dataclass(frozen=True, slots=True)
 class ConditionTable:
@@ -92,3 +125,30 @@ class ConditionTable:
         values = codes[:, self.column[condition]]
         inside = (values >= self.low[condition]) & (values <= self.high[condition])
         return inside & (values != self.hole[condition])
+
+    def indicators(self, codes: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """All conditions at once, boolean of shape (n, p), from ``codes`` of shape (n, m).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> bounds = np.array([0, 1], dtype=np.int32)  # each is true of one code
+        >>> table = ConditionTable(
+        ...     conditions=[Condition("smokes", "==", False), Condition("smokes", "==", True)],
+        ...     column=np.array([0, 0], dtype=np.int32),
+        ...     low=bounds, high=bounds, hole=np.array([-1, -1], dtype=np.int32),
+        ...     n_codes=np.array([4], dtype=np.int32),
+        ... )
+        >>> table.indicators(np.array([[1], [0], [3]], dtype=np.uint8))
+        array([[False,  True],
+               [ True, False],
+               [False, False]])
+        """
+        result = np.empty((len(codes), len(self)), dtype=bool)
+        for column in np.unique(self.column):
+            chosen = np.flatnonzero(self.column == column)
+            code = np.arange(self.n_codes[column])[:, None]
+            truth = (code >= self.low[chosen]) & (code <= self.high[chosen])
+            truth &= code != self.hole[chosen]
+            result[:, chosen] = truth[codes[:, column]]
+        return result
