@@ -114,6 +114,14 @@ def column_of_codes(
 
     Unordered categories are sorted and those that do not occur are dropped, so that a table has
     the same codes whichever library holds it; ordered ones are kept as declared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> column_of_codes("size", np.array([2, 0, -1]), ["S", "M", "L"]).levels
+    ('L', 'S')
+    >>> column_of_codes("size", np.array([2, 0, -1]), ["S", "M", "L"], ordered=True).levels
+    ('S', 'M', 'L')
     """
     categories = list(categories)
     occurs = np.zeros(len(categories) + 1, dtype=bool)
@@ -151,7 +159,7 @@ def column_of_objects(name: str, objects: NDArray[Any]) -> Column:
     types = set(map(type, cells))
     _refuse_foreign_types(name, types, cells)
     if str in types and types <= {str, type(None)}:
-        return _column_of_strings(name, cells)
+        return column_of_strings(name, cells)
     # The types of the cells that are there: NaN is a float, yet says nothing of the column.
     found = {_family(cell) for cell in cells if not is_missing(cell)}
     if found <= {"number"}:
@@ -161,10 +169,10 @@ def column_of_objects(name: str, objects: NDArray[Any]) -> Column:
         missing = np.fromiter(map(is_missing, cells), dtype=bool, count=len(cells))
         return column_of_truths(name, np.where(missing, False, objects), missing)
     _refuse_mixed_families(name, found)
-    return _column_of_strings(name, cells)
+    return column_of_strings(name, cells)
 
 
-def _column_of_strings(name: str, cells: Sequence[Any]) -> Column:
+def column_of_strings(name: str, cells: Sequence[Any]) -> Column:
     """A categorical column of strings and booleans (which never equal a string)."""
     levels = sorted(
         {level_of(name, cell) for cell in set(cells) if not is_missing(cell)}, key=_sorting_key

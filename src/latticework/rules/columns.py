@@ -36,6 +36,7 @@ from latticework.rules.cells import (
     column_of_codes,
     column_of_numbers,
     column_of_objects,
+    column_of_strings,
     column_of_truths,
     infinity_message,
     is_missing,
@@ -69,9 +70,6 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """Names of the columns, in order."""
         return tuple(column.name for column in self.columns)
-
-    def __len__(self) -> int:
-        return len(self.columns)
 
     def __getitem__(self, name: str) -> Column:
         for column in self.columns:
@@ -141,8 +139,8 @@ def read_table(
     if kinds is None:
         chosen = categorical_columns(categorical_features, table.names)
         kinds = [CATEGORICAL if c.name in chosen else c.kind for c in table.columns]
-    elif len(kinds) != len(table):
-        raise ValueError(f"{len(kinds)} kinds were given for {len(table)} columns.")
+    elif len(kinds) != len(table.columns):
+        raise ValueError(f"{len(kinds)} kinds were given for {len(table.columns)} columns.")
     columns = map(as_kind, table.columns, kinds)
     return Table(tuple(columns), table.n_rows)
 
@@ -236,10 +234,11 @@ def _read_frame(frame: nw.DataFrame[Any], names: Sequence[str] | None) -> Table:
             f"X lacks the columns {_listed(absent)} that the model was fitted with; it has "
             f"{_listed(known)}."
         )
-    position = {name: i for i, name in enumerate(known)}
+    # By position: narwhals would take the whole-number names of a pandas frame for rows.
+    found = dict(zip(known, frame.iter_columns(), strict=True))
     columns = tuple(
-        _read_series(name if names is None else given, frame[present[position[name]]])
-        for name, given in zip(wanted, names or wanted, strict=True)
+        _read_series(given, found[name])
+        for name, given in zip(wanted, wanted if names is None else names, strict=True)
     )
     return Table(columns, frame.shape[0])
 
@@ -255,9 +254,9 @@ def _read_series(name: str, series: nw.Series[Any]) -> Column:
     if dtype == nw.Boolean:
         missing = series.is_null().to_numpy()
         return column_of_truths(name, series.fill_null(False).to_numpy(), missing)
-    if isinstance(dtype, (nw.Categorical, nw.Enum)):
-        return _read_categorical(name, series)
-    if dtype in (nw.String, nw.Object, nw.Unknown):
+    if isinstance(dtype, (nw.String, nw.Categorical, nw.Enum)):
+        return _read_levels(name, series)
+    if dtype in (nw.Object, nw.Unknown):
         return _read_cells(name, series.to_numpy())
     raise TypeError(
         f"column {name!r} holds {dtype}, which no condition can test: convert it to numbers, "
@@ -265,17 +264,22 @@ def _read_series(name: str, series: nw.Series[Any]) -> Column:
     )
 
 
-def _read_categorical(name: str, series: nw.Series[Any]) -> Column:
+def _read_levels(name: str, series: nw.Series[Any]) -> Column:
+    """A column of strings or categories, through the codes of its library where it has them."""
+    if series.implementation.is_polars():  # no stable way to its codes
+        return column_of_strings(name, series.to_list())
+    if series.dtype == nw.String:
+        series = series.cast(nw.Categorical())
     native = series.to_native()
-    if hasattr(native, "unify_dictionaries"):  # pyarrow
+    if series.implementation.is_pyarrow():
         coded = native.unify_dictionaries().combine_chunks()
-        codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        codes = coded.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        codes[series.is_null().to_numpy()] = -1  # the indices may be unsigned
         categories, ordered = coded.dictionary.to_pylist(), coded.type.ordered
-        return column_of_codes(name, codes, categories, ordered=ordered)
-    if hasattr(native, "cat") and hasattr(native.cat, "codes"):  # pandas and its relatives
+    else:  # pandas and its relatives
         codes, categories = native.cat.codes.to_numpy(), native.cat.categories.tolist()
-        return column_of_codes(name, codes, categories, ordered=bool(native.cat.ordered))
-    return _read_cells(name, series.to_numpy())
+        ordered = native.cat.ordered
+    return column_of_codes(name, codes, categories, ordered=bool(ordered))
 
 
 # -------------------------------------------------------------------------------------- arrays
@@ -286,11 +290,30 @@ def default_names(n_columns: int) -> list[str]:
     return [f"x{j}" for j in range(n_columns)]
 
 
-def _read_array(X: Any, names: Sequence[str] | None) -> Table:
+def as_tabular(X: Any) -> Any:
+    """X itself when it is a frame, a Table or sparse; else X as a two-dimensional numpy array.
+
+    Examples
+    --------
+    >>> as_tabular([[1, "a"], [None, "b"]])
+    array([[1, 'a'],
+           [None, 'b']], dtype=object)
+    """
+    if isinstance(X, Table) or sparse.issparse(X) or _as_frame(X) is not None:
+        return X
+    return _as_array(X)
+
+
+def _as_array(X: Any) -> NDArray[Any]:
     array = X if isinstance(X, np.ndarray) else np.asarray(X)
     if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
         array = np.asarray(X, dtype=object)  # [[1, "a"]] must not become [["1", "a"]]
     _refuse_other_shapes(array)
+    return array
+
+
+def _read_array(X: Any, names: Sequence[str] | None) -> Table:
+    array = _as_array(X)
     if names is None:
         names = default_names(array.shape[1])
     _refuse_other_width(array.shape[1], len(names))
