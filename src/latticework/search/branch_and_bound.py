@@ -1,0 +1,196 @@
+"""Best conjunctions for given residuals, and a proof that there are no better ones.
+
+The search answers: which conjunctions w have the largest ratio ‖g_w‖ / D_w, where
+g_w = sum of the residuals over the rows of w, and how large can the ratio be at most?
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latticework._kernels import search as kernels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from latticework.blocks.lattices.conjunctions import ConjunctionLattice
+
+# Elementary operations of one unit.  The first unit is small on large data, so that its children
+# are shared among the threads at once; later ones amortise what a unit costs by itself.
+_FIRST_BUDGET = 4_000_000
+_UNIT_BUDGET = 40_000_000
+_UNITS_PER_ROUND = 16
+# Sums of n terms are exact to about n * 1e-16; bounds are loosened by more than that.
+_ROUNDING = 1.0 + 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What a search found and what it proved.
+
+    Parameters
+    ----------
+    conjunctions : list of tuple of int
+        Candidates, best first, as ascending condition indices.
+    ratios : ndarray
+        Their ratios ‖g_w‖ / D_w.
+    bound : float
+        No conjunction of the lattice has a larger ratio.
+    complete : bool
+        False when a budget ran out; ``bound`` is valid all the same.
+    n_nodes : int
+        Nodes explored.
+    """
+
+    conjunctions: list[tuple[int, ...]]
+    ratios: NDArray[np.float64]
+    bound: float
+    complete: bool
+    n_nodes: int
+
+
+@dataclass(slots=True)
+class _Unit:
+    """A subtree that waits to be explored."""
+
+    bound: float
+    root: NDArray[np.int32]
+    sign: int
+    allowed: NDArray[np.int32]
+
+
+class _Candidates:
+    """The best candidates of all units, without repetition."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.items: list[tuple[float, tuple[int, ...]]] = []
+
+    def add(self, ratios: NDArray, lengths: NDArray, paths: NDArray) -> None:
+        for ratio, length, path in zip(ratios, lengths, paths, strict=True):
+            item = (float(ratio), tuple(sorted(int(c) for c in path[:length])))
+            if len(self.items) < self.capacity:
+                heapq.heappush(self.items, item)
+            else:
+                heapq.heappushpop(self.items, item)
+
+    @property
+    def worst_kept(self) -> float:
+        """Ratio below which nothing enters any more."""
+        return self.items[0][0] if len(self.items) >= self.capacity else 0.0
+
+    def ranked(self) -> list[tuple[float, tuple[int, ...]]]:
+        return sorted(self.items, key=lambda item: (-item[0], item[1]))
+
+
+def find_conjunctions(
+    lattice: ConjunctionLattice,
+    residual: NDArray[np.float64],
+    *,
+    threshold: float,
+    record: float | None = None,
+    n_best: int = 64,
+    max_nodes: int | None = None,
+    deadline: float | None = None,
+    pool: ThreadPoolExecutor | None = None,
+) -> SearchResult:
+    """Search all conjunctions for the largest ratios ‖g_w‖ / D_w.
+
+    Parameters
+    ----------
+    lattice : ConjunctionLattice
+    residual : ndarray of shape (n, T)
+        Negative gradients of the weighted loss, zero where a label is unknown.
+    threshold : float
+        Subtrees that provably hold no larger ratio are not explored.
+    record : float, optional
+        Conjunctions with a larger ratio are returned; by default ``threshold``.
+    n_best : int
+        At most so many candidates; the worst of them takes the place of the threshold.
+    max_nodes, deadline : optional
+        Give up after so many nodes, or at this ``time.perf_counter()``.
+    pool : ThreadPoolExecutor, optional
+        Threads.  The result does not depend on their number.
+
+    Returns
+    -------
+    SearchResult
+    """
+    record = threshold if record is None else record
+    candidates = _Candidates(n_best)
+    compiled = lattice.compiled
+    everything = np.arange(lattice.n_conditions, dtype=np.int32)
+    frontier = [_Unit(np.inf, np.empty(0, np.int32), 0, everything)] if len(everything) else []
+    budget = _FIRST_BUDGET
+    n_nodes = 0
+
+    def explore(unit: _Unit) -> tuple:
+        return kernels.search_unit(
+            compiled, residual, unit.root, unit.sign, unit.allowed,
+            max(threshold, candidates.worst_kept), record, n_best, budget,
+        )  # fmt: skip
+
+    while frontier:
+        if _exhausted(n_nodes, max_nodes, deadline):
+            break
+        frontier.sort(key=lambda unit: (-unit.bound, unit.root.tolist()))
+        batch, frontier = frontier[:_UNITS_PER_ROUND], frontier[_UNITS_PER_ROUND:]
+        results = map(explore, batch) if pool is None or len(batch) == 1 else pool.map(explore, batch)
+        for ratios, lengths, paths, nodes, left in list(results):
+            candidates.add(ratios, lengths, paths)
+            n_nodes += int(nodes)
+            frontier.extend(_units(*left))
+        bar = max(threshold, candidates.worst_kept)
+        frontier = [unit for unit in frontier if unit.bound > bar]
+        budget = _UNIT_BUDGET
+
+    ranked = candidates.ranked()
+    best = ranked[0][0] if ranked else 0.0
+    bound = max([threshold, best, *(unit.bound for unit in frontier)])
+    return SearchResult(
+        [conjunction for _, conjunction in ranked],
+        np.array([ratio for ratio, _ in ranked]),
+        bound * _ROUNDING,
+        not frontier,
+        n_nodes,
+    )
+
+
+def _exhausted(n_nodes: int, max_nodes: int | None, deadline: float | None) -> bool:
+    too_many = max_nodes is not None and n_nodes >= max_nodes
+    return too_many or (deadline is not None and time.perf_counter() >= deadline)
+
+
+def _units(
+    bounds: NDArray,
+    paths: NDArray,
+    lengths: NDArray,
+    signs: NDArray,
+    starts: NDArray,
+    stops: NDArray,
+    children: NDArray,
+) -> list[_Unit]:
+    """The unexplored children of a unit as units."""
+    return [
+        _Unit(
+            float(bounds[u]),
+            paths[u, : lengths[u]].copy(),
+            int(signs[u]),
+            children[starts[u] : stops[u]],
+        )
+        for u in range(len(bounds))
+    ]
+
+
+def thread_pool(n_jobs: int | None) -> ThreadPoolExecutor | None:
+    """Threads for a search: None is one, -1 is one per core."""
+    cores = os.cpu_count() or 1
+    n_threads = 1 if n_jobs is None else (cores + 1 + n_jobs if n_jobs < 0 else n_jobs)
+    return ThreadPoolExecutor(max(1, n_threads)) if n_threads > 1 else None

@@ -1,0 +1,244 @@
+"""The restricted problem with a smooth loss: proximal Newton on the rules at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latticework._kernels import coordinate_descent as kernels
+from latticework.solvers.working_set import GramCache
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from latticework.solvers.problem import LatticeProblem
+    from latticework.solvers.working_set import WorkingSet
+
+_MAX_STEPS = 100
+_MAX_SWEEPS = 1000
+_MAX_HALVINGS = 30
+_SUFFICIENT = 1e-4
+
+
+@dataclass
+class Model:
+    """Coefficients over a working set.
+
+    Parameters
+    ----------
+    latent : ndarray of shape (size, S)
+        Latent coefficients v, zero for the columns not in use.
+    intercept : ndarray of shape (T,)
+    predictions : ndarray of shape (T, n)
+    """
+
+    latent: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    predictions: NDArray[np.float64]
+
+    def pad(self, size: int) -> None:
+        """Give columns that have joined the working set a coefficient of zero."""
+        missing = size - len(self.latent)
+        if missing > 0:
+            self.latent = np.vstack([self.latent, np.zeros((missing, self.latent.shape[1]))])
+
+    @property
+    def support(self) -> NDArray[np.int64]:
+        """Columns in use."""
+        return np.flatnonzero(np.any(self.latent != 0.0, axis=1))
+
+
+@dataclass(frozen=True)
+class Restricted:
+    """A solution of the restricted problem.
+
+    Parameters
+    ----------
+    primal : float
+    dual_point : ndarray of shape (n, T)
+        Dual variables, balanced so that every task's weighted sum is zero.
+    ratio : float
+        Largest ‖g_w‖ / penalty_w over the working set; the dual point divided by
+        max(1, ratio / alpha) is feasible for the restricted problem.
+    n_steps : int
+    """
+
+    primal: float
+    dual_point: NDArray[np.float64]
+    ratio: float
+    n_steps: int
+
+
+def penalty_value(model: Model, penalty: NDArray[np.float64]) -> float:
+    """sum_w D_w ‖v_w‖ for penalties D (size,)."""
+    return float(penalty @ np.linalg.norm(model.latent, axis=1))
+
+
+def refresh_predictions(model: Model, working_set: WorkingSet) -> None:
+    """Recompute the predictions from the coefficients, so that rounding does not build up."""
+    problem = working_set.problem
+    which = model.support
+    latent = model.latent[which]
+    coef = latent if problem.mixing is None else latent @ problem.mixing.T
+    model.predictions = np.repeat(model.intercept[:, None], problem.n_rows, axis=1)
+    working_set.predict(coef, which, model.predictions)
+
+
+def largest_ratio(
+    gains: NDArray[np.float64], penalty: NDArray[np.float64], sign: NDArray[np.int8]
+) -> NDArray[np.float64]:
+    """‖g_w‖ / D_w of some columns; with a sign only the gains on that side count."""
+    sided = np.where(sign[:, None] * gains < 0.0, 0.0, gains)
+    return np.linalg.norm(sided, axis=1) / penalty
+
+
+class ProximalNewton:
+    """Solves the restricted problem of a smooth loss, warm started.
+
+    Every step minimises a quadratic model of the loss plus the penalty by block coordinate
+    descent on a Gram matrix (k x k, so that a sweep costs k^2 and not k n), with the intercepts
+    eliminated, and goes along that direction until the objective has decreased enough.
+    """
+
+    def __init__(self, working_set: WorkingSet) -> None:
+        self.working_set = working_set
+        self.problem: LatticeProblem = working_set.problem
+        self.grams = GramCache(working_set)
+        mixing = self.problem.mixing
+        self._is_plain = mixing is None
+        self._mixing = np.eye(self.problem.n_tasks) if mixing is None else mixing
+
+    def solve(
+        self,
+        model: Model,
+        alpha: float,
+        penalty: NDArray[np.float64],
+        relative_tolerance: float,
+        allowed: NDArray[np.int64] | None = None,
+    ) -> Restricted:
+        """Improve ``model`` in place until its restricted gap is small.
+
+        Parameters
+        ----------
+        model : Model
+        alpha : float
+        penalty : ndarray of shape (size,)
+            D of every column.
+        relative_tolerance : float
+            Stop when the gap of the restricted problem is at most this share of its objective.
+        allowed : ndarray, optional
+            Columns that may be used; all by default.
+        """
+        problem = self.problem
+        for step in range(_MAX_STEPS):
+            f = model.predictions.T
+            u = problem.loss.gradient(problem.targets, f)
+            primal = problem.total_loss(f) + alpha * penalty_value(model, penalty)
+            dual_point = problem.loss.balance(u, problem.targets, problem.weights)
+            gains = self._gains(dual_point, allowed)
+            ratios = largest_ratio(gains, penalty, self.working_set.sign)
+            ratio = float(ratios.max(initial=0.0))
+            shrink = min(1.0, alpha / ratio) if ratio > 0.0 else 1.0
+            gap = primal - problem.dual_value(shrink * dual_point)
+            if gap <= relative_tolerance * abs(primal):
+                break
+            active = np.flatnonzero((ratios > alpha) | np.any(model.latent != 0.0, axis=1))
+            if not self._step(model, u, alpha, penalty, active, primal, gap):
+                break
+        return Restricted(primal, dual_point, ratio, step)
+
+    def _gains(self, dual_point: NDArray, allowed: NDArray | None) -> NDArray[np.float64]:
+        """g_w = sum of -c u over the rows of w, in latent coordinates (size, S)."""
+        residual = np.ascontiguousarray((-self.problem.weights * dual_point).T)
+        gains = self.working_set.correlate(residual) @ self._mixing
+        if allowed is not None:
+            outside = np.ones(len(gains), bool)
+            outside[allowed] = False
+            gains[outside] = 0.0
+        return gains
+
+    def _step(
+        self,
+        model: Model,
+        u: NDArray,
+        alpha: float,
+        penalty: NDArray,
+        active: NDArray,
+        primal: float,
+        gap: float,
+    ) -> bool:
+        """One proximal Newton step; False when the objective could not be decreased."""
+        problem = self.problem
+        slopes = np.ascontiguousarray((problem.weights * u).T)
+        curvature = self._curvature(model)
+        gram = self.grams.get(active, curvature)
+        slope = np.vstack([slopes.sum(axis=1), self.working_set.correlate(slopes, active)])
+        # The best intercept for given coefficients is linear in them: eliminate it.
+        corner = np.maximum(gram[:, 0, 0], 1e-300)
+        shift = gram[:, 0, 1:] / corner[:, None]
+        centred = gram[:, 1:, 1:] - shift[:, :, None] * gram[:, 0, None, 1:]
+        gradient = slope[1:] - (shift * slope[0][:, None]).T
+        old = model.latent[active]
+        new = old.copy()
+        kernels.descend(
+            np.ascontiguousarray(centred), np.ascontiguousarray(gradient), self._mixing,
+            self._is_plain, new, alpha * penalty[active], self.working_set.sign[active],
+            0.05 * gap / max(1.0, float(np.abs(old).sum())), _MAX_SWEEPS,
+        )  # fmt: skip
+        latent_change = new - old
+        change = latent_change if self._is_plain else latent_change @ self._mixing.T
+        intercept_change = -slope[0] / corner - np.einsum("tk,kt->t", shift, change)
+        move = np.repeat(intercept_change[:, None], problem.n_rows, axis=1)
+        self.working_set.predict(change, active, move)
+        return self._search_line(
+            model, active, latent_change, intercept_change, move, slopes, alpha, penalty, primal
+        )
+
+    def _curvature(self, model: Model) -> NDArray[np.float64]:
+        """c times the curvature of the loss, (T, n); (1, n) where the tasks share it."""
+        problem = self.problem
+        curvature = problem.loss.curvature(problem.targets, model.predictions.T)
+        weighted = np.ascontiguousarray((problem.weights * curvature).T)
+        if len(weighted) > 1 and np.array_equal(weighted[0], weighted[-1]):
+            if all(np.array_equal(weighted[0], row) for row in weighted[1:]):
+                weighted = weighted[:1]
+        # Where a loss is flat (an outlier, a row beyond the margin) a little curvature keeps the
+        # model strictly convex; the line search takes care of the rest.
+        floor = 1e-6 * weighted.sum(axis=1, keepdims=True) / max(1, weighted.shape[1])
+        return np.maximum(weighted, floor)
+
+    def _search_line(
+        self,
+        model: Model,
+        active: NDArray,
+        latent_change: NDArray,
+        intercept_change: NDArray,
+        move: NDArray,
+        slopes: NDArray,
+        alpha: float,
+        penalty: NDArray,
+        primal: float,
+    ) -> bool:
+        """Halve the step until the objective has decreased enough; update the model."""
+        problem = self.problem
+        old = model.latent[active]
+        price = alpha * penalty[active]
+        before = float(price @ np.linalg.norm(old, axis=1))
+        full = float(price @ np.linalg.norm(old + latent_change, axis=1))
+        promised = float(np.sum(slopes * move)) + full - before
+        rest = alpha * penalty_value(model, penalty) - before
+        step = 1.0
+        for _ in range(_MAX_HALVINGS):
+            latent = old + step * latent_change
+            predictions = model.predictions + step * move
+            value = problem.total_loss(predictions.T) + rest
+            value += float(price @ np.linalg.norm(latent, axis=1))
+            if value <= primal + _SUFFICIENT * step * promised and value < primal:
+                model.latent[active] = latent
+                model.intercept = model.intercept + step * intercept_change
+                model.predictions = predictions
+                return True
+            step *= 0.5
+        return False

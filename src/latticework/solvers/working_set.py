@@ -1,0 +1,209 @@
+"""The rules at hand: their columns, and the weighted Gram matrices among them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from latticework._kernels import coordinate_descent as kernels
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from latticework.solvers.problem import LatticeProblem
+
+_BLOCK = 16_384  # rows per block of a Gram matrix: a block of columns stays in the cache
+
+
+class WorkingSet:
+    """Columns that the restricted problem may use; the search adds to them.
+
+    Columns 0 .. q-1 are the linear terms, the rest are rules.  Rules that select the same rows
+    are one column: the shortest of them is kept.
+
+    Attributes
+    ----------
+    conjunctions : list of tuple of int
+        Of the rules, in the order of their columns.
+    scale : ndarray of shape (size,)
+        D of each column.
+    sign : ndarray of shape (size,), int8
+    """
+
+    def __init__(self, problem: LatticeProblem) -> None:
+        self.problem = problem
+        self.conjunctions: list[tuple[int, ...]] = []
+        self._bits = np.empty((64, problem.n_rows), np.uint8)
+        self._column_of: dict[bytes, int] = {}
+        self._known: set[tuple[int, ...]] = set()
+        q = problem.n_dense
+        self.scale = np.ones(q) if problem.dense_scale is None else problem.dense_scale.copy()
+        self.sign = (
+            np.zeros(q, np.int8) if problem.dense_signs is None else problem.dense_signs.copy()
+        )
+
+    @property
+    def n_dense(self) -> int:
+        return self.problem.n_dense
+
+    @property
+    def size(self) -> int:
+        return self.n_dense + len(self.conjunctions)
+
+    @property
+    def bits(self) -> NDArray[np.uint8]:
+        """Indicators of the rules (k, n)."""
+        return self._bits[: len(self.conjunctions)]
+
+    def add(self, conjunctions: Sequence[tuple[int, ...]]) -> int:
+        """Add rules; return how many of them were new columns."""
+        added = 0
+        lattice = self.problem.lattice
+        for conjunction in conjunctions:
+            if conjunction in self._known:
+                continue
+            self._known.add(conjunction)
+            column = lattice.indicator(conjunction)
+            digest = np.packbits(column).tobytes()
+            twin = self._column_of.get(digest)
+            if twin is None:
+                self._column_of[digest] = len(self.conjunctions)
+                self._append(conjunction, column)
+                added += 1
+            elif len(conjunction) < len(self.conjunctions[twin]):
+                self.conjunctions[twin] = conjunction
+                self.scale[self.n_dense + twin] = lattice.scale(len(conjunction))
+                added += 1
+        return added
+
+    def _append(self, conjunction: tuple[int, ...], column: NDArray[np.uint8]) -> None:
+        k = len(self.conjunctions)
+        if k == len(self._bits):
+            larger = np.empty((2 * k, self.problem.n_rows), np.uint8)
+            larger[:k] = self._bits
+            self._bits = larger
+        self._bits[k] = column
+        lattice = self.problem.lattice
+        signs = [] if lattice.signs is None else [int(lattice.signs[c]) for c in conjunction]
+        sign = next((s for s in signs if s), 0)
+        self.conjunctions.append(conjunction)
+        self.scale = np.append(self.scale, lattice.scale(len(conjunction)))
+        self.sign = np.append(self.sign, np.int8(sign))
+
+    def correlate(self, residual: NDArray, which: NDArray | None = None) -> NDArray[np.float64]:
+        """Inner products of columns with residuals.
+
+        Parameters
+        ----------
+        residual : ndarray of shape (T, n)
+        which : ndarray of shape (k,), optional
+            Columns; all by default.
+
+        Returns
+        -------
+        ndarray of shape (k, T)
+        """
+        which = np.arange(self.size) if which is None else np.asarray(which)
+        out = np.empty((len(which), len(residual)))
+        is_rule = which >= self.n_dense
+        rules = np.empty((int(is_rule.sum()), len(residual)))
+        kernels.correlate(self.bits, which[is_rule] - self.n_dense, residual, rules)
+        out[is_rule] = rules
+        if not is_rule.all() and self.problem.dense is not None:
+            out[~is_rule] = self.problem.dense[which[~is_rule]] @ residual.T
+        return out
+
+    def predict(self, coef: NDArray, which: NDArray, out: NDArray) -> NDArray:
+        """Add the predictions of some columns, with coefficients (k, T), to ``out`` (T, n)."""
+        is_rule = which >= self.n_dense
+        kernels.add_columns(
+            self.bits, which[is_rule] - self.n_dense, np.ascontiguousarray(coef[is_rule]), out
+        )
+        if not is_rule.all() and self.problem.dense is not None:
+            out += coef[~is_rule].T @ self.problem.dense[which[~is_rule]]
+        return out
+
+    def columns(self, which: NDArray, rows: slice) -> NDArray[np.float32]:
+        """Some columns over a block of rows, after a column of ones: (1 + k, rows)."""
+        n = len(range(*rows.indices(self.problem.n_rows)))
+        out = np.empty((1 + len(which), n), np.float32)
+        out[0] = 1.0
+        for a, w in enumerate(which):
+            if w >= self.n_dense:
+                out[1 + a] = self._bits[w - self.n_dense, rows]
+            elif self.problem.dense is not None:
+                out[1 + a] = self.problem.dense[w, rows]
+        return out
+
+
+class GramCache:
+    """Weighted Gram matrices of columns of a working set, kept while the weights hardly change.
+
+    The matrices only steer the steps of Newton's method; the gradients are exact, so that a
+    stale or single-precision matrix costs a step, not accuracy.
+    """
+
+    def __init__(self, working_set: WorkingSet, staleness: float = 0.1) -> None:
+        self.working_set = working_set
+        self.staleness = staleness
+        self._members: dict[int, int] = {}
+        self._gram = np.empty((0, 0, 0))
+        self._weights = np.empty((0, 0))
+
+    def get(self, which: NDArray, weights: NDArray) -> NDArray[np.float64]:
+        """Gram matrices (T, 1 + k, 1 + k) of a constant column and the columns ``which``.
+
+        Parameters
+        ----------
+        which : ndarray of shape (k,)
+        weights : ndarray of shape (T, n)
+            Curvatures; (1, n) where all tasks share them.
+        """
+        missing = [int(w) for w in which if int(w) not in self._members]
+        if self._is_stale(weights) or len(self._members) > 2 * len(which) + 100:
+            self._rebuild(which, weights)
+        elif missing:
+            self._extend(missing)
+        place = np.array([0] + [1 + self._members[int(w)] for w in which])
+        return self._gram[:, place[:, None], place[None, :]]
+
+    def _is_stale(self, weights: NDArray) -> bool:
+        if self._weights.shape != weights.shape:
+            return True
+        moved = np.abs(weights - self._weights).sum()
+        return bool(moved > self.staleness * self._weights.sum())
+
+    def _rebuild(self, which: NDArray, weights: NDArray) -> None:
+        self._weights = weights.copy()
+        self._members = {int(w): a for a, w in enumerate(which)}
+        order = np.asarray(which, dtype=np.int64)
+        self._gram = self._products(order, order)
+
+    def _extend(self, missing: list[int]) -> None:
+        old = np.array(list(self._members), dtype=np.int64)
+        k = len(old)
+        for w in missing:
+            self._members[w] = len(self._members)
+        everything = np.array(list(self._members), dtype=np.int64)
+        cross = self._products(np.array(missing, dtype=np.int64), everything)
+        gram = np.empty((len(self._gram), len(everything) + 1, len(everything) + 1))
+        gram[:, : k + 1, : k + 1] = self._gram
+        gram[:, k + 1 :, :] = cross[:, 1:]
+        gram[:, :, k + 1 :] = cross[:, 1:].transpose(0, 2, 1)
+        self._gram = gram
+
+    def _products(self, left: NDArray, right: NDArray) -> NDArray[np.float64]:
+        """Weighted products between two lists of columns, each after the constant one."""
+        n = self.working_set.problem.n_rows
+        same = left is right
+        out = np.zeros((len(self._weights), len(left) + 1, len(right) + 1))
+        for start in range(0, n, _BLOCK):
+            rows = slice(start, min(n, start + _BLOCK))
+            b = self.working_set.columns(right, rows)
+            a = b if same else self.working_set.columns(left, rows)
+            for t, weights in enumerate(self._weights):
+                out[t] += (a * weights[rows].astype(np.float32)) @ b.T
+        return out
