@@ -1,0 +1,1 @@
+"""Measurements of latticework beside other rule learners; never imported by the library."""
