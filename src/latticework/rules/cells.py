@@ -160,16 +160,30 @@ def column_of_objects(name: str, objects: NDArray[Any]) -> Column:
     _refuse_foreign_types(name, types, cells)
     if str in types and types <= {str, type(None)}:
         return column_of_strings(name, cells)
+    if types <= {float, int, type(None)}:
+        return _column_of_floats_and_integers(name, cells)
     # The types of the cells that are there: NaN is a float, yet says nothing of the column.
     found = {_family(cell) for cell in cells if not is_missing(cell)}
     if found <= {"number"}:
-        numbers = [np.nan if is_missing(cell) else float(cell) for cell in cells]
-        return column_of_numbers(name, np.array(numbers, dtype=np.float64))
+        plain = [None if is_missing(cell) else _plain_number(cell) for cell in cells]
+        return _column_of_floats_and_integers(name, plain)
     if found == {"boolean"}:
         missing = np.fromiter(map(is_missing, cells), dtype=bool, count=len(cells))
         return column_of_truths(name, np.where(missing, False, objects), missing)
     _refuse_mixed_families(name, found)
     return column_of_strings(name, cells)
+
+
+def _column_of_floats_and_integers(name: str, cells: list[float | int | None]) -> Column:
+    values = np.array(cells, dtype=np.float64)  # None becomes NaN
+    if np.any(np.abs(values) >= LARGEST_EXACT_INTEGER):
+        integers = [cell for cell in cells if isinstance(cell, int)]
+        refuse_inexact_integers(name, min(integers, default=0), max(integers, default=0))
+    return column_of_numbers(name, values)
+
+
+def _plain_number(number: Any) -> float | int:
+    return int(number) if isinstance(number, Integral) else float(number)
 
 
 def column_of_strings(name: str, cells: Sequence[Any]) -> Column:

@@ -161,6 +161,7 @@ class LevelCoder:
     def reader(self, column: Column) -> CodesOfRows:
         """The function that codes the rows of a slice of a column with levels of its own."""
         assert column.levels is not None
+        self._refuse_other_types(column.levels)
         unseen = len(self.levels)
         code = {level: k for k, level in enumerate(self.levels)}
         # One entry per level of the column; its last entry is met by -1, a missing cell.
@@ -168,6 +169,17 @@ class LevelCoder:
             [*(code.get(level, unseen) for level in column.levels), unseen + 1], dtype=np.uint16
         )
         return lambda rows: lookup[column.values[rows]]
+
+    def _refuse_other_types(self, levels: Sequence[Level]) -> None:
+        """Numbers where there were strings are no unseen levels, but another way of reading."""
+        fitted = {isinstance(level, str) for level in self.levels}
+        found = {isinstance(level, str) for level in levels}
+        if fitted and found and not fitted & found:
+            was, now = ("strings", "numbers") if True in fitted else ("numbers", "strings")
+            raise ValueError(
+                f"column {self.name!r} held {was} when the model was fitted and now holds {now}, "
+                f"such as {levels[0]!r}: convert it to {was}."
+            )
 
 
 Coder = NumericCoder | LevelCoder

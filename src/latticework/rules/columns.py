@@ -228,14 +228,14 @@ def _read_frame(frame: nw.DataFrame[Any], names: Sequence[str] | None) -> Table:
         _refuse_other_width(len(known), len(names))
     else:
         wanted = list(names)
-    absent = [name for name in wanted if name not in set(known)]
+    # By position: narwhals would take the whole-number names of a pandas frame for rows.
+    found = dict(zip(known, frame.iter_columns(), strict=True))
+    absent = [name for name in wanted if name not in found]
     if absent:
         raise ValueError(
             f"X lacks the columns {_listed(absent)} that the model was fitted with; it has "
             f"{_listed(known)}."
         )
-    # By position: narwhals would take the whole-number names of a pandas frame for rows.
-    found = dict(zip(known, frame.iter_columns(), strict=True))
     columns = tuple(
         _read_series(given, found[name])
         for name, given in zip(wanted, wanted if names is None else names, strict=True)
@@ -269,6 +269,8 @@ def _read_levels(name: str, series: nw.Series[Any]) -> Column:
     if series.implementation.is_polars():  # no stable way to its codes
         return column_of_strings(name, series.to_list())
     if series.dtype == nw.String:
+        if series.implementation.is_pandas_like() and series.to_native().dtype == object:
+            return column_of_objects(name, series.to_numpy())  # narwhals did no more than guess
         series = series.cast(nw.Categorical())
     native = series.to_native()
     if series.implementation.is_pyarrow():
@@ -305,9 +307,9 @@ def as_tabular(X: Any) -> Any:
 
 
 def _as_array(X: Any) -> NDArray[Any]:
-    array = X if isinstance(X, np.ndarray) else np.asarray(X)
-    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
-        array = np.asarray(X, dtype=object)  # [[1, "a"]] must not become [["1", "a"]]
+    # For rows in lists, numpy's one type for all would make strings of [[1, "a"]] and numbers of
+    # [[1, True]].
+    array = np.asarray(X, dtype=object if isinstance(X, (list, tuple)) else None)
     _refuse_other_shapes(array)
     return array
 

@@ -147,13 +147,13 @@ class ConditionTable:
                [ True, False],
                [False, False]])
         """
+        # Python integers, which leave the codes the narrow type they have.
+        intervals = np.stack([self.column, self.low, self.high, self.hole], axis=1).tolist()
         result = np.empty((len(codes), len(self)), dtype=bool)
         for start in range(0, len(codes), INDICATOR_BLOCK):
             by_column = np.ascontiguousarray(codes[start : start + INDICATOR_BLOCK].T)
             block = np.empty((len(self), by_column.shape[1]), dtype=bool)
-            for c, (column, low, high, hole) in enumerate(
-                zip(self.column, self.low, self.high, self.hole, strict=True)
-            ):
+            for c, (column, low, high, hole) in enumerate(intervals):
                 values = by_column[column]
                 np.logical_and(values >= low, values <= high, out=block[c])
                 if hole >= 0:

@@ -142,10 +142,11 @@ class Propositionalizer(TransformerMixin, BaseEstimator):
             else level_coder(column, kept)
             for column in table.columns
         )
+        n_codes = [_n_codes(coder) for coder in coders]
         self.kinds_ = tuple(column.kind for column in table.columns)
         self.thresholds_ = {c.name: c.thresholds for c in coders if isinstance(c, NumericCoder)}
         self._names, self._coders = table.names, coders
-        self._set_table([c.conditions() for c in coders], [_n_codes(c) for c in coders])
+        self._set_table([coder.conditions() for coder in coders], n_codes)
         return self
 
     def transform(self, X: Any) -> NDArray[np.bool_] | sparse.csr_array:
@@ -156,7 +157,7 @@ class Propositionalizer(TransformerMixin, BaseEstimator):
         ndarray of shape (n, p), bool
             With ``conditions="as-is"`` and a sparse X: a boolean csr_array of this shape.
         """
-        if sparse.issparse(X) and getattr(self, "conditions", None) == "as-is":
+        if sparse.issparse(X) and self.conditions == "as-is":
             return self.encode_sparse(X)
         codes = self.encode(X)
         if self.conditions == "as-is":
