@@ -55,7 +55,7 @@ def solve(case: Case, folder: str | None) -> dict[str, Any]:
     n = len(data.y)
     settings = {
         "loss": "squared_error", "conditions": "as-is", "length_penalty": 0.0,
-        "max_length": case.max_length, "tol": 1e-9,
+        "max_length": case.max_length, "tol": 1e-8,
     }  # fmt: skip
     # The library's objective is the mean loss plus alpha times the penalty: alpha = lambda / n.
     alphas = np.geomspace(LAMBDA_MAX, LAMBDA_MAX / 100, case.n_lambdas) / n
