@@ -375,6 +375,8 @@ def test_sparse_codes_store_ones_only():
         (sparse.csr_array(np.array([[1, 3]])), "column 'x1' holds 3"),
         (sparse.coo_array(([1, 1], ([0, 0], [1, 1])), shape=(1, 2)), "column 'x1' holds 2"),
         (np.zeros((0, 2)), r"0 sample\(s\)"),
+        (sparse.csr_array((0, 2)), r"0 sample\(s\)"),
+        (sparse.csr_array((2, 0)), r"0 feature\(s\)"),
     ],
 )
 def test_as_is_refuses_other_cells(X, message):

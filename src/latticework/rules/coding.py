@@ -15,7 +15,7 @@ levels, ordered       0..L-1, unseen, missing    ``<=``, ``>`` per cut    none
 ====================  =========================  =======================  ==========
 
 Missing cells satisfy ``is missing`` only, a condition of the columns where some training cells,
-but not all, were missing.  No condition is made that all training rows would satisfy.
+but not all, were missing.
 """
 
 from __future__ import annotations

@@ -301,9 +301,10 @@ def as_tabular(X: Any) -> Any:
     array([[1, 'a'],
            [None, 'b']], dtype=object)
     """
-    if isinstance(X, Table) or sparse.issparse(X) or _as_frame(X) is not None:
+    if sparse.issparse(X):
+        _refuse_other_shapes(X)
         return X
-    return _as_array(X)
+    return X if isinstance(X, Table) or _as_frame(X) is not None else _as_array(X)
 
 
 def _as_array(X: Any) -> NDArray[Any]:
@@ -364,7 +365,7 @@ def _read_cells(name: str, cells: NDArray[Any]) -> Column:
 # ---------------------------------------------------------------------------------- the shapes
 
 
-def _refuse_other_shapes(array: NDArray[Any]) -> None:
+def _refuse_other_shapes(array: Any) -> None:
     if array.ndim < 2:
         found = "scalar" if array.ndim == 0 else "1D"
         raise ValueError(

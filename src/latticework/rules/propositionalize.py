@@ -46,7 +46,8 @@ class Propositionalizer(TransformerMixin, BaseEstimator):
     Numeric columns give ``<=`` and ``>`` at each of a few thresholds; categorical and boolean
     columns give ``==`` and ``!=`` for each level (``==`` only when there are just two); ordered
     categories give ``<=`` and ``>`` between levels; columns with missing training cells give
-    ``is missing`` as well.  No condition is made that holds for all training rows.
+    ``is missing`` as well.  No condition holds for all training rows,
+    unless by a threshold that the user gives.
 
     Missing cells satisfy no condition but ``is missing``.  Levels unseen at fit satisfy ``!=``
     only, and none of the conditions of an ordered column.
