@@ -229,7 +229,7 @@ def _read_frame(frame: nw.DataFrame[Any], names: Sequence[str] | None) -> Table:
     else:
         wanted = list(names)
     # By position: narwhals would take the whole-number names of a pandas frame for rows.
-    found = dict(zip(known, frame.iter_columns(), strict=True))
+    found: dict[str, Any] = dict(zip(known, frame.iter_columns(), strict=True))
     absent = [name for name in wanted if name not in found]
     if absent:
         raise ValueError(
