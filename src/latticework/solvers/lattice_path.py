@@ -9,7 +9,7 @@ dual point is feasible, up to a factor, and its value is a lower bound on every 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,7 @@ from latticework.solvers.prox_newton import (
     Model,
     ProximalNewton,
     Restricted,
+    largest_ratio,
     penalty_value,
     refresh_predictions,
 )
@@ -28,7 +29,7 @@ from latticework.solvers.result import Certificate, Solution
 from latticework.solvers.working_set import WorkingSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -36,9 +37,26 @@ if TYPE_CHECKING:
 
 # Share of the wanted gap that the restricted problem may leave open.
 _RESTRICTED_SHARE = 0.3
-_MAX_ROUNDS = 200
+_MAX_ROUNDS = 500
 _N_BEST = 64
-METHOD = "branch and bound over all conjunctions, rho = 1"
+# A proof that takes many nodes is tried only after a search with this share of them found nothing.
+_SCOUT_SHARE = 0.1
+_SCOUT_FROM = 3000
+# Steps towards a single alpha: each shrinks alpha by this much and is solved loosely.
+_APPROACH = 0.4
+_APPROACH_TOL = 0.05
+# Stages of a concave penalty at each alpha, and what a refit without penalty keeps of it, so that
+# it exists even where the classes can be separated.
+_STAGES = 2
+_LEAST_PENALTY = 1e-3
+# A rule never gets cheaper than this share of its penalty in a stage: a dual point is feasible for
+# a free rule only if it is exactly orthogonal to it.
+_LEAST_DISCOUNT = 0.02
+# Coefficients that add less than this share of the tolerance to the objective are set to zero.
+_NEGLIGIBLE = 1e-4
+
+METHOD = "branch and bound over all conjunctions"
+STAGE_METHOD = METHOD + "; of the last weighted stage of the concave penalty"
 
 
 @dataclass(frozen=True)
@@ -57,6 +75,15 @@ class Limits:
     deadline: float | None = None
 
 
+@dataclass
+class _Bound:
+    """The best lower bound so far, and the dual point behind it."""
+
+    value: float
+    dual_point: NDArray
+    complete: bool
+
+
 class LatticePath:
     """Solves the problem for one alpha after another, each from the last solution.
 
@@ -65,6 +92,11 @@ class LatticePath:
     problem : LatticeProblem
     tol : float
         Relative duality gap to reach.
+    concavity : float
+        kappa >= 0.  With kappa > 0 every alpha is solved in stages: a rule in use pays
+        max(0, 1 - kappa h ‖v_w‖ / (alpha D_w)) of its penalty, h the mean curvature of the loss
+        at the constant model.  This is the local linear approximation of the minimax concave
+        penalty; the certificate is that of the last stage.
     limits : Limits
     n_jobs : int or None
         Threads of the search; they do not change the result.
@@ -74,29 +106,29 @@ class LatticePath:
         self,
         problem: LatticeProblem,
         tol: float = 1e-3,
+        concavity: float = 0.0,
         limits: Limits | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.problem = problem
         self.tol = tol
+        self.concavity = concavity
         self.limits = limits or Limits()
         self.pool = thread_pool(n_jobs)
         self.working_set = WorkingSet(problem)
         self.restricted = (
-            ProximalNewton(self.working_set)
+            ProximalNewton(self.working_set, self.limits.deadline)
             if problem.loss.smooth
-            else PolyhedralDescent(self.working_set)
+            else PolyhedralDescent(self.working_set, self.limits.deadline)
         )
         intercept = problem.loss.best_constant(problem.targets, problem.weights)
-        self.model = Model(
-            np.zeros((self.working_set.size, problem.n_latent)),
-            intercept,
-            np.repeat(intercept[:, None], problem.n_rows, axis=1),
-        )
+        constant = np.repeat(intercept[:, None], problem.n_rows, axis=1)
+        self.model = Model(np.zeros((self.working_set.size, problem.n_latent)), intercept, constant)
         self.n_nodes = 0
-        self.n_searches = 0
         # Factor of each column's penalty: below 1 only in the stages of a concave penalty.
         self.discount = np.ones(self.working_set.size)
+        self._proof_cost = 0
+        self._steepness = _mean_curvature(problem, constant) if concavity else 1.0
 
     # ---- the pieces of one round --------------------------------------------------------------
 
@@ -108,10 +140,18 @@ class LatticePath:
         return self.working_set.scale * self.discount
 
     def search(
-        self, dual_point: NDArray, threshold: float, record: float, n_best: int
+        self,
+        dual_point: NDArray,
+        threshold: float,
+        record: float,
+        n_best: int,
+        max_nodes: int | None = None,
     ) -> SearchResult:
         """Search the lattice at a dual point, within what is left of the limits."""
-        left = None if self.limits.max_nodes is None else self.limits.max_nodes - self.n_nodes
+        left = max_nodes
+        if self.limits.max_nodes is not None:
+            left = self.limits.max_nodes - self.n_nodes
+            left = left if max_nodes is None else min(left, max_nodes)
         found = find_conjunctions(
             self.problem.lattice,
             np.ascontiguousarray(self.problem.residual(dual_point)),
@@ -123,30 +163,23 @@ class LatticePath:
             pool=self.pool,
         )
         self.n_nodes += found.n_nodes
-        self.n_searches += 1
         return found
 
     def alpha_max(self) -> float:
-        """Smallest alpha at which no rule is used: the dual norm of the constant model's residuals."""
-        restricted = self._null_dual()
-        found = self.search(restricted, 0.0, 0.0, _N_BEST)
-        self.working_set.add(found.conjunctions)
-        residual = np.ascontiguousarray((-self.problem.weights * restricted).T)
-        dense = 0.0
-        if self.problem.n_dense:
-            gains = self.working_set.correlate(residual, np.arange(self.problem.n_dense))
-            mixing = self.problem.mixing
-            gains = gains if mixing is None else gains @ mixing
-            dense = float((np.linalg.norm(gains, axis=1) / self.problem.dense_scale).max())
-        return max(found.bound, dense)
-
-    def _null_dual(self) -> NDArray[np.float64]:
+        """Smallest alpha at which no rule is used: the dual norm at the constant model."""
         problem = self.problem
-        f = np.repeat(
-            problem.loss.best_constant(problem.targets, problem.weights)[None], problem.n_rows, 0
+        intercept = problem.loss.best_constant(problem.targets, problem.weights)
+        constant = np.repeat(intercept[None], problem.n_rows, axis=0)
+        u = problem.loss.gradient(problem.targets, constant)
+        dual_point = problem.loss.balance(u, problem.targets, problem.weights)
+        found = self.search(dual_point, 0.0, 0.0, _N_BEST)
+        self.working_set.add(found.conjunctions)
+        gains = self.working_set.correlate(
+            np.ascontiguousarray(problem.residual(dual_point).T), np.arange(problem.n_dense)
         )
-        u = problem.loss.gradient(problem.targets, f)
-        return problem.loss.balance(u, problem.targets, problem.weights)
+        signs = self.working_set.sign[: problem.n_dense]
+        dense = largest_ratio(gains, self.working_set.scale[: problem.n_dense], signs)
+        return max(found.bound, float(dense.max(initial=0.0)))
 
     def _slack(self, point: Restricted, omega_term: float, target: float) -> float:
         """Largest delta, or nearly, such that u / (1 + delta) still has dual value ``target``.
@@ -161,15 +194,17 @@ class LatticePath:
             delta *= 0.8
         return 0.0
 
+    def _trivial_bound(self) -> _Bound:
+        """Zero is a dual point of every problem: no model beats the smallest losses."""
+        dual_point = np.zeros_like(self.problem.targets)
+        return _Bound(self.problem.dual_value(dual_point), dual_point, False)
+
     # ---- one alpha ----------------------------------------------------------------------------
 
     def solve(
-        self,
-        alpha: float,
-        tol: float | None = None,
-        next_alpha: float | None = None,
+        self, alpha: float, tol: float | None = None, next_alpha: float | None = None
     ) -> Solution:
-        """The certified solution at ``alpha``.
+        """The certified solution at ``alpha``, from the model at hand.
 
         Parameters
         ----------
@@ -178,45 +213,100 @@ class LatticePath:
             Relative gap; the path's by default.
         next_alpha : float, optional
             Rules that are about to be wanted at this alpha are kept at hand.
+
+        Returns
+        -------
+        Solution
+            With a status other than "optimal" when a limit or an interrupt cut it short; its
+            certificate is valid all the same.
         """
         tol = self.tol if tol is None else tol
-        record = alpha * 0.95 if next_alpha is None else max(next_alpha, 0.7 * alpha)
-        best_dual = -np.inf
-        best_point = np.zeros_like(self.problem.targets)
-        status = outcome.OPTIMAL
-        complete = True
+        record = 0.95 * alpha if next_alpha is None else max(next_alpha, 0.7 * alpha)
+        bound = self._trivial_bound()
+        rounds = 0
+        try:
+            for _ in range(_STAGES if self.concavity else 1):
+                self._set_discount(alpha)
+                bound = self._trivial_bound()
+                status, used = self._solve_stage(alpha, tol, record, bound)
+                rounds += used
+                if status != outcome.OPTIMAL:
+                    break
+        except KeyboardInterrupt:
+            status = outcome.INTERRUPTED
+        self.model.pad(self.working_set.size)
+        if status == outcome.INTERRUPTED:
+            refresh_predictions(self.model, self.working_set)
+        return self._solution(alpha, bound, status, rounds)
+
+    def _set_discount(self, alpha: float) -> None:
+        """Penalty factors of the next stage, from the coefficients at hand."""
+        if self.concavity:
+            self.model.pad(self.working_set.size)
+            sizes = np.linalg.norm(self.model.latent, axis=1)
+            scale = alpha * self.working_set.scale
+            self.discount = np.maximum(
+                _LEAST_DISCOUNT, 1.0 - self.concavity * self._steepness * sizes / scale
+            )
+
+    def _solve_stage(
+        self, alpha: float, tol: float, record: float, bound: _Bound
+    ) -> tuple[str, int]:
+        """Alternate restricted problem and search; returns the status and the rounds used."""
         inner = _RESTRICTED_SHARE * tol
         self.model.pad(self.working_set.size)
         refresh_predictions(self.model, self.working_set)
-        for n_rounds in range(1, _MAX_ROUNDS + 1):
+        scouting = self._proof_cost >= _SCOUT_FROM
+        for rounds in range(1, _MAX_ROUNDS + 1):
             penalty = self.penalty
             self.model.pad(len(penalty))
             point = self.restricted.solve(self.model, alpha, penalty, inner)
-            omega_term = alpha * penalty_value(self.model, penalty)
-            target = point.primal - 0.98 * tol * abs(point.primal)
-            slack = self._slack(point, omega_term, target)
-            threshold = max(alpha * (1.0 + slack), point.ratio)
-            n_best = _N_BEST + 2 * len(self.model.support)
-            found = self.search(point.dual_point, threshold, record, n_best)
-            ratio = max(found.bound, point.ratio)
-            shrink = min(1.0, alpha / ratio) if ratio > 0.0 else 1.0
-            dual = self.problem.dual_value(shrink * point.dual_point)
-            if dual > best_dual:
-                best_dual, best_point, complete = dual, shrink * point.dual_point, found.complete
-            added = self.working_set.add(found.conjunctions)
-            if point.primal - best_dual <= tol * abs(point.primal):
-                break
             status = self._limit_reached()
             if status != outcome.OPTIMAL:
-                break
-            if not added:
-                if inner < 1e-15:
-                    break
+                return status, rounds
+            found, threshold = self._look(point, alpha, tol, record, scouting)
+            self._improve(bound, point, found, alpha)
+            added = self.working_set.add(found.conjunctions)
+            if point.primal - bound.value <= tol * abs(point.primal):
+                return outcome.OPTIMAL, rounds
+            if getattr(found, "interrupted", False):
+                return outcome.INTERRUPTED, rounds
+            status = self._limit_reached()
+            if status != outcome.OPTIMAL:
+                return status, rounds
+            violated = bool(len(found.ratios)) and found.ratios[0] > threshold
+            scouting = violated and self._proof_cost >= _SCOUT_FROM
+            if found.complete and not (added and violated):
                 inner *= 0.1
-        self.model.pad(self.working_set.size)
-        return self._solution(
-            alpha, point.primal, best_dual, best_point, complete, status, n_rounds
-        )
+                if inner < 1e-16:
+                    break
+        return outcome.OPTIMAL, rounds
+
+    def _look(
+        self, point: Restricted, alpha: float, tol: float, record: float, scouting: bool
+    ) -> tuple[SearchResult, float]:
+        """Search at a dual point: a full proof, or a cheap look for what is still missing."""
+        omega_term = alpha * penalty_value(self.model, self.penalty)
+        target = point.primal - 0.98 * tol * abs(point.primal)
+        threshold = max(alpha * (1.0 + self._slack(point, omega_term, target)), point.ratio)
+        n_best = _N_BEST + 2 * len(self.model.support)
+        budget = int(_SCOUT_SHARE * self._proof_cost) if scouting else None
+        found = self.search(point.dual_point, threshold, record, n_best, budget)
+        if found.complete:
+            self._proof_cost = found.n_nodes
+        return found, threshold
+
+    def _improve(
+        self, bound: _Bound, point: Restricted, found: SearchResult, alpha: float
+    ) -> None:
+        """Scale the dual point until it is feasible; keep it when its value is the best."""
+        ratio = max(found.bound, point.ratio)
+        shrink = min(1.0, alpha / ratio) if ratio > 0.0 else 1.0
+        value = self.problem.dual_value(shrink * point.dual_point)
+        if value > bound.value:
+            bound.value = value
+            bound.dual_point = shrink * point.dual_point
+            bound.complete = found.complete
 
     def _limit_reached(self) -> str:
         limits = self.limits
@@ -226,41 +316,105 @@ class LatticePath:
             return outcome.TIME_LIMIT
         return outcome.OPTIMAL
 
-    def _solution(
+    def _solution(self, alpha: float, bound: _Bound, status: str, rounds: int) -> Solution:
+        problem = self.problem
+        penalty = self.penalty
+        self._drop_negligible(alpha, penalty)
+        primal = problem.total_loss(self.model.predictions.T)
+        primal += alpha * penalty_value(self.model, penalty)
+        method = STAGE_METHOD if self.concavity else METHOD
+        certificate = Certificate(
+            primal, min(bound.value, primal), bound.complete, self.n_nodes,
+            problem.lattice.size, method,
+        )  # fmt: skip
+        return self._as_solution(self.model, alpha, certificate, status, rounds, bound.dual_point)
+
+    def _drop_negligible(self, alpha: float, penalty: NDArray) -> None:
+        """Set to zero what the solver had not quite brought there."""
+        model = self.model
+        share = alpha * penalty * np.linalg.norm(model.latent, axis=1)
+        smallest = _NEGLIGIBLE * self.tol * abs(self.problem.total_loss(model.predictions.T))
+        tiny = (share > 0.0) & (share < smallest)
+        if tiny.any():
+            model.latent[tiny] = 0.0
+            refresh_predictions(model, self.working_set)
+
+    def _as_solution(
         self,
+        model: Model,
         alpha: float,
-        primal: float,
-        dual: float,
-        dual_point: NDArray,
-        complete: bool,
+        certificate: Certificate,
         status: str,
-        n_rounds: int,
+        rounds: int,
+        dual_point: NDArray,
     ) -> Solution:
-        problem, model = self.problem, self.model
-        mixing = problem.mixing
+        mixing = self.problem.mixing
         coef = model.latent if mixing is None else model.latent @ mixing.T
-        q = problem.n_dense
+        q = self.problem.n_dense
         used = np.flatnonzero(np.any(model.latent[q:] != 0.0, axis=1))
+        penalty = self.penalty
         return Solution(
             alpha=alpha,
             conjunctions=[self.working_set.conjunctions[w] for w in used],
             coef=coef[q + used],
             intercept=model.intercept.copy(),
             linear_coef=coef[:q].copy(),
-            omega=penalty_value(model, self.working_set.scale[: len(model.latent)]),
-            certificate=Certificate(
-                primal, dual, complete, self.n_nodes, problem.lattice.size, METHOD
-            ),
+            penalty=np.concatenate([penalty[q + used], penalty[:q]]),
+            omega=penalty_value(model, penalty[: len(model.latent)]),
+            certificate=certificate,
             status=status,
-            n_iter=n_rounds,
+            n_iter=rounds,
             dual_point=dual_point,
         )
+
+    # ---- several alphas -----------------------------------------------------------------------
 
     def path(self, alphas: Sequence[float]) -> Iterator[Solution]:
         """Solutions for decreasing alphas; stops after the first that a limit cut short."""
         for k, alpha in enumerate(alphas):
-            following = alphas[k + 1] if k + 1 < len(alphas) else None
+            following = float(alphas[k + 1]) if k + 1 < len(alphas) else None
             solution = self.solve(float(alpha), next_alpha=following)
             yield solution
             if solution.status != outcome.OPTIMAL:
                 return
+
+    def approach(self, alpha: float) -> Solution:
+        """The solution at a single alpha, through a few loosely solved larger ones."""
+        try:
+            largest = self.alpha_max()
+        except KeyboardInterrupt:
+            return self._solution(alpha, self._trivial_bound(), outcome.INTERRUPTED, 0)
+        step = largest * _APPROACH
+        while step > alpha / _APPROACH**0.5:
+            solution = self.solve(step, tol=max(_APPROACH_TOL, self.tol))
+            if solution.status != outcome.OPTIMAL:
+                return self._solution(alpha, self._trivial_bound(), solution.status, 0)
+            step *= _APPROACH
+        return self.solve(alpha)
+
+    def relaxed(self, solution: Solution, fraction: float) -> Solution:
+        """Refit the rules of a solution with (1 - fraction) of their penalty.
+
+        The path goes on from where it was; the certificate stays that of the penalised problem
+        that selected the rules.
+        """
+        model = Model(
+            self.model.latent.copy(), self.model.intercept.copy(), self.model.predictions.copy()
+        )
+        alpha = solution.alpha * max(1.0 - fraction, _LEAST_PENALTY)
+        self.restricted.solve(
+            model, alpha, self.penalty, _RESTRICTED_SHARE * self.tol, allowed=model.support
+        )
+        return self._as_solution(
+            model, solution.alpha, solution.certificate, solution.status, solution.n_iter,
+            solution.dual_point,
+        )  # fmt: skip
+
+
+def _mean_curvature(problem: LatticeProblem, constant: NDArray) -> float:
+    """Mean curvature of the loss at the constant model, or 1 for a piecewise linear loss."""
+    if not problem.loss.smooth:
+        return 1.0
+    curvature = problem.loss.curvature(problem.targets, constant.T)
+    total = problem.weights.sum()
+    return float((problem.weights * curvature).sum() / total) if total else 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -102,8 +103,9 @@ class ProximalNewton:
     eliminated, and goes along that direction until the objective has decreased enough.
     """
 
-    def __init__(self, working_set: WorkingSet) -> None:
+    def __init__(self, working_set: WorkingSet, deadline: float | None = None) -> None:
         self.working_set = working_set
+        self.deadline = deadline
         self.problem: LatticeProblem = working_set.problem
         self.grams = GramCache(working_set)
         mixing = self.problem.mixing
@@ -142,12 +144,15 @@ class ProximalNewton:
             ratio = float(ratios.max(initial=0.0))
             shrink = min(1.0, alpha / ratio) if ratio > 0.0 else 1.0
             gap = primal - problem.dual_value(shrink * dual_point)
-            if gap <= relative_tolerance * abs(primal):
+            if gap <= relative_tolerance * abs(primal) or self._is_late():
                 break
             active = np.flatnonzero((ratios > alpha) | np.any(model.latent != 0.0, axis=1))
             if not self._step(model, u, alpha, penalty, active, primal, gap):
                 break
         return Restricted(primal, dual_point, ratio, step)
+
+    def _is_late(self) -> bool:
+        return self.deadline is not None and time.perf_counter() >= self.deadline
 
     def _gains(self, dual_point: NDArray, allowed: NDArray | None) -> NDArray[np.float64]:
         """g_w = sum of -c u over the rows of w, in latent coordinates (size, S)."""

@@ -71,8 +71,10 @@ class Solution:
     intercept : ndarray of shape (T,)
     linear_coef : ndarray of shape (q, T)
         Coefficients of the linear terms.
+    penalty : ndarray of shape (k + q,)
+        D of the rules, then of the linear terms, as this solution paid it.
     omega : float
-        Value of the norm.
+        Value of the norm: sum of D_w Q_w.
     certificate : Certificate
     status : {"optimal", "time_limit", "node_limit", "interrupted"}
     n_iter : int
@@ -86,6 +88,7 @@ class Solution:
     coef: NDArray
     intercept: NDArray
     linear_coef: NDArray
+    penalty: NDArray
     omega: float
     certificate: Certificate
     status: str
