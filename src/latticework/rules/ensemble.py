@@ -278,7 +278,7 @@ class RuleEnsemble(Sequence[Rule]):
         scores = self._scores(self.read(X))
         if self.output == BINARY:  # each probability from its own side, so that none rounds to 0
             scores = np.hstack([-scores, scores])
-        return inverse_link(scores, self.link, BINARY if self.output == BINARY else self.output)
+        return inverse_link(scores, self.link, self.output)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class labels, (n,); label indicators, (n, T); or the mean response."""

@@ -8,6 +8,7 @@ back as the same float, so that a model survives the journey to the last bit.
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 from latticework.rules.conditions import IS_MISSING, IS_TRUE, OPERATORS, Condition
@@ -257,7 +258,7 @@ def _is_integer(value: Any) -> bool:
 def _is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
-    return abs(value) < float("inf") and abs(value) <= 1.8e308
+    return abs(value) <= sys.float_info.max  # false for NaN
 
 
 def _is_level(value: Any) -> bool:

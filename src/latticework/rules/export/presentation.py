@@ -82,10 +82,10 @@ def sheet_of(ensemble: RuleEnsemble, digits: int, sort_by: str | None) -> Sheet:
     """The lines of an ensemble, its rules in the order asked for."""
     if digits < 1:
         raise ValueError(f"digits must be at least 1, got {digits}.")
-    decimals = _decimals(ensemble, digits)
-    lines = [_rule_line(ensemble, rule, decimals) for rule in rules_in_order(ensemble, sort_by)]
-    lines += [_term_line(ensemble, term, decimals) for term in ensemble.linear_terms]
-    lines.append(_line(ensemble, ensemble.intercept, decimals, label=INTERCEPT))
+    write = _Writer(ensemble, digits)
+    lines = [write.rule(rule) for rule in rules_in_order(ensemble, sort_by)]
+    lines += [write.term(term) for term in ensemble.linear_terms]
+    lines.append(write.other(ensemble.intercept, INTERCEPT))
     headers = [*map(visible, ensemble.outputs)] if ensemble.n_outputs > 1 else ["weight"]
     headers += ["rule", "support", "mean" if ensemble.output == REGRESSION else "precision"]
     if any(line.vote for line in lines):
@@ -103,70 +103,77 @@ def rules_in_order(ensemble: RuleEnsemble, sort_by: str | None) -> list[Rule]:
     return [ensemble.rules[r] for r in np.argsort(-importances, kind="stable")]
 
 
-def _decimals(ensemble: RuleEnsemble, digits: int) -> int:
-    """Decimals that give the largest weight of a rule (or of anything) so many digits."""
-    rules = np.abs(ensemble.weights).max(initial=0.0)
-    others = [abs(w) for term in ensemble.linear_terms for w in term.weights]
-    return decimals_for(max([rules, *others]) or max(map(abs, ensemble.intercept)), digits)
+def number_format(largest: float, digits: int) -> str:
+    """Format with the decimals that show a number of this size with so many digits.
+
+    Examples
+    --------
+    >>> number_format(1.31, 3), number_format(12031.2, 3), number_format(1e-12, 3)
+    ('.2f', '.0f', '.2e')
+    """
+    power = floor(log10(largest)) if largest else 0
+    if not -6 <= power <= 9:
+        return f".{digits - 1}e"
+    return f".{max(0, digits - 1 - power)}f"
 
 
-def decimals_for(largest: float, digits: int) -> int:
-    """Decimals that show a number of this size with (at least) so many digits."""
-    return max(0, digits - 1 - floor(log10(largest))) if largest else digits - 1
+class _Writer:
+    """Writes the lines of one ensemble, whose weights all get the same number of decimals."""
 
+    def __init__(self, ensemble: RuleEnsemble, digits: int) -> None:
+        self.ensemble = ensemble
+        self.largest = float(np.abs(ensemble.weights).max(initial=0.0))
+        others = [abs(weight) for term in ensemble.linear_terms for weight in term.weights]
+        largest = max([self.largest, *others]) or max(map(abs, ensemble.intercept))
+        self.weight_format = number_format(largest, digits)
+        # Means of one target get the same number of decimals.
+        largest_means = [0.0] * ensemble.n_outputs
+        if ensemble.output == REGRESSION:
+            chosen, _ = votes(ensemble.weights, ensemble.output)
+            for rule, target in zip(ensemble.rules, chosen, strict=True):
+                largest_means[target] = max(largest_means[target], abs(rule.mean or 0.0))
+        self.mean_formats = [number_format(mean, 4) for mean in largest_means]
 
-def _line(
-    ensemble: RuleEnsemble,
-    weights: Sequence[float],
-    decimals: int,
-    *,
-    label: str = "",
-    rule: Rule | None = None,
-) -> Line:
-    largest = np.abs(ensemble.weights).max(initial=0.0)
-    strengths = [0.0 if rule is None or not largest else w / largest for w in weights]
-    return Line(
-        weights=tuple("0" if w == 0 else f"{w:+.{decimals}f}" for w in weights),
-        clauses=clauses(rule.conditions) if rule else [],
-        label=label,
-        support="" if rule is None or rule.support is None else f"{rule.support:.1%}",
-        quality="" if rule is None else _quality(ensemble, rule),
-        vote="" if rule is None else _vote(ensemble, rule),
-        strengths=tuple(map(float, strengths)),
-    )
+    def weights(self, weights: Sequence[float]) -> tuple[str, ...]:
+        return tuple("0" if w == 0 else f"{w:+{self.weight_format}}" for w in weights)
 
+    def rule(self, rule: Rule) -> Line:
+        quality, vote = self.verdict(rule)
+        return Line(
+            weights=self.weights(rule.weights),
+            clauses=clauses(rule.conditions),
+            label="" if rule.conditions else str(rule),
+            support="" if rule.support is None else f"{rule.support:.1%}",
+            quality=quality,
+            vote=vote,
+            strengths=tuple(w / self.largest if self.largest else 0.0 for w in rule.weights),
+        )
 
-def _rule_line(ensemble: RuleEnsemble, rule: Rule, decimals: int) -> Line:
-    label = "" if rule.conditions else str(rule)
-    return _line(ensemble, rule.weights, decimals, rule=rule, label=label)
+    def term(self, term: LinearTerm) -> Line:
+        name, sign = visible(term.feature), "+" if term.mean < 0 else "-"
+        deviation = f"({name} {sign} {abs(term.mean):.4g}) / {term.scale:.4g}"
+        low, high = format_value(term.low), format_value(term.high)
+        return self.other(term.weights, f"{deviation}, {name} kept within {low} to {high}")
 
+    def other(self, weights: Sequence[float], label: str) -> Line:
+        return Line(self.weights(weights), [], label, "", "", "", (0.0,) * len(weights))
 
-def _term_line(ensemble: RuleEnsemble, term: LinearTerm, decimals: int) -> Line:
-    name = visible(term.feature)
-    low, high = format_value(term.low), format_value(term.high)
-    label = f"({name} - {term.mean:.4g}) / {term.scale:.4g}, {name} kept within {low} to {high}"
-    return _line(ensemble, term.weights, decimals, label=label.replace("- -", "+ "))
-
-
-def _quality(ensemble: RuleEnsemble, rule: Rule) -> str:
-    """How often the rule's vote is right; regression: the mean of the target."""
-    if ensemble.output != REGRESSION:
-        return "" if rule.precision is None else f"{rule.precision:.1%}"
-    largest = max(abs(other.mean or 0.0) for other in ensemble.rules)
-    return "" if rule.mean is None else f"{rule.mean:.{decimals_for(largest, 4)}f}"
-
-
-def _vote(ensemble: RuleEnsemble, rule: Rule) -> str:
-    """What the precision is of; with several targets, which one the mean is of."""
-    [chosen], [in_favour] = votes(np.array([rule.weights]), ensemble.output)
-    if (rule.mean if ensemble.output == REGRESSION else rule.precision) is None:
-        return ""
-    if ensemble.output == REGRESSION:
-        return visible(ensemble.outputs[chosen]) if ensemble.n_outputs > 1 else ""
-    if ensemble.output == BINARY:
-        assert ensemble.classes is not None
-        return visible(str(ensemble.classes[int(in_favour)]))
-    return f"{'' if in_favour else 'not '}{visible(ensemble.outputs[chosen])}"
+    def verdict(self, rule: Rule) -> tuple[str, str]:
+        """How often the rule's vote is right, and the vote; or a mean, and of which target."""
+        [chosen], [in_favour] = votes(np.array([rule.weights]), self.ensemble.output)
+        name = visible(self.ensemble.outputs[chosen])
+        if self.ensemble.output == REGRESSION:
+            if rule.mean is None:
+                return "", ""
+            several = self.ensemble.n_outputs > 1
+            return f"{rule.mean:{self.mean_formats[chosen]}}", name if several else ""
+        if rule.precision is None:
+            return "", ""
+        if self.ensemble.output == BINARY and self.ensemble.classes is not None:
+            name = visible(str(self.ensemble.classes[int(in_favour)]))
+        elif not in_favour:
+            name = f"not {name}"
+        return f"{rule.precision:.1%}", name
 
 
 def _title(ensemble: RuleEnsemble) -> str:
