@@ -22,6 +22,7 @@ from latticework.rules.columns import Column, Table, read_table
 from latticework.rules.conditions import OPERATORS, Condition
 from latticework.rules.ensemble import RuleEnsemble
 from latticework.rules.evaluate import evaluate_condition, satisfies
+from latticework.rules.propositionalize import Propositionalizer
 from latticework.rules.rule import Rule
 from latticework.rules.simplify import ContradictionError, is_contradictory, simplify
 from latticework.rules.statistics import rule_statistics, votes
@@ -447,6 +448,24 @@ class TestScores:
         assert ensemble_of().indicators(frame).tolist() == [
             [False, False, True, False, False, True]
         ]
+
+    def test_rules_mean_what_the_propositionalizer_means(self) -> None:
+        """On new rows, with missing cells and unseen levels; alone and two at a time."""
+        train, new = frame_of(300, seed=1), frame_of(300, seed=2)
+        new.loc[::7, "bp"] = "unseen"
+        propositions = Propositionalizer().fit(train)
+        conditions = propositions.conditions_
+        pairs = [(a, b) for a in range(len(conditions)) for b in range(a)]
+        pairs = [(a, b) for a, b in pairs if not is_contradictory([conditions[a], conditions[b]])]
+        ensemble = RuleEnsemble.from_parts(
+            [[c] for c in conditions] + [[conditions[a], conditions[b]] for a, b in pairs],
+            np.ones(len(conditions) + len(pairs)), 0.0, feature_names=NAMES,
+            feature_kinds=propositions.kinds_, output="regression", link="identity",
+        )  # fmt: skip
+        for X in (train, new, pl.from_pandas(new)):
+            truths = propositions.transform(X)
+            both = np.column_stack([truths[:, a] & truths[:, b] for a, b in pairs])
+            assert (ensemble.indicators(X) == np.hstack([truths, both])).all()
 
     def test_sparse_matrices_of_truths(self) -> None:
         rng = np.random.default_rng(0)
