@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from latticework.solvers.problem import LatticeProblem
 
 # Share of the wanted gap that the restricted problem may leave open.
-_RESTRICTED_SHARE = 0.3
+_RESTRICTED_SHARE = 0.05
 _MAX_ROUNDS = 500
 _N_BEST = 64
 # A proof that takes many nodes is tried only after a search with this share of them found nothing.
@@ -181,7 +181,7 @@ class LatticePath:
         dense = largest_ratio(gains, self.working_set.scale[: problem.n_dense], signs)
         return max(found.bound, float(dense.max(initial=0.0)))
 
-    def _slack(self, point: Restricted, omega_term: float, target: float) -> float:
+    def slack(self, point: Restricted, omega_term: float, target: float) -> float:
         """Largest delta, or nearly, such that u / (1 + delta) still has dual value ``target``.
 
         A search need not prove more than ‖g_w‖ <= (1 + delta) alpha D_w.
@@ -288,7 +288,7 @@ class LatticePath:
         """Search at a dual point: a full proof, or a cheap look for what is still missing."""
         omega_term = alpha * penalty_value(self.model, self.penalty)
         target = point.primal - 0.98 * tol * abs(point.primal)
-        threshold = max(alpha * (1.0 + self._slack(point, omega_term, target)), point.ratio)
+        threshold = max(alpha * (1.0 + self.slack(point, omega_term, target)), point.ratio)
         n_best = _N_BEST + 2 * len(self.model.support)
         budget = int(_SCOUT_SHARE * self._proof_cost) if scouting else None
         found = self.search(point.dual_point, threshold, record, n_best, budget)
@@ -378,19 +378,29 @@ class LatticePath:
             if solution.status != outcome.OPTIMAL:
                 return
 
-    def approach(self, alpha: float) -> Solution:
-        """The solution at a single alpha, through a few loosely solved larger ones."""
+    def approach(self, alpha: float) -> Iterator[Solution]:
+        """Solutions on the way to a single alpha, loose ones first; the last one is certified.
+
+        A solution that a limit cut short is the last, and is stated for ``alpha``.
+        """
         try:
             largest = self.alpha_max()
         except KeyboardInterrupt:
-            return self._solution(alpha, self._trivial_bound(), outcome.INTERRUPTED, 0)
+            yield self.stopped_at(alpha)
+            return
         step = largest * _APPROACH
         while step > alpha / _APPROACH**0.5:
             solution = self.solve(step, tol=max(_APPROACH_TOL, self.tol))
             if solution.status != outcome.OPTIMAL:
-                return self._solution(alpha, self._trivial_bound(), solution.status, 0)
+                yield self._solution(alpha, self._trivial_bound(), solution.status, 0)
+                return
+            yield solution
             step *= _APPROACH
-        return self.solve(alpha)
+        yield self.solve(alpha)
+
+    def stopped_at(self, alpha: float) -> Solution:
+        """The model at hand as an interrupted solution for ``alpha``."""
+        return self._solution(alpha, self._trivial_bound(), outcome.INTERRUPTED, 0)
 
     def relaxed(self, solution: Solution, fraction: float) -> Solution:
         """Refit the rules of a solution with (1 - fraction) of their penalty.

@@ -22,7 +22,8 @@ class WorkingSet:
     """Columns that the restricted problem may use; the search adds to them.
 
     Columns 0 .. q-1 are the linear terms, the rest are rules.  Rules that select the same rows
-    are one column: the shortest of them is kept.
+    are one column, and so are rules that select complementary rows, as the intercept is free:
+    the shortest of them is kept.
 
     Attributes
     ----------
@@ -67,17 +68,33 @@ class WorkingSet:
                 continue
             self._known.add(conjunction)
             column = lattice.indicator(conjunction)
-            digest = np.packbits(column).tobytes()
+            digest = self._digest(column)
             twin = self._column_of.get(digest)
             if twin is None:
                 self._column_of[digest] = len(self.conjunctions)
                 self._append(conjunction, column)
                 added += 1
             elif len(conjunction) < len(self.conjunctions[twin]):
-                self.conjunctions[twin] = conjunction
-                self.scale[self.n_dense + twin] = lattice.scale(len(conjunction))
+                self._replace(twin, conjunction, column)
                 added += 1
         return added
+
+    def _digest(self, column: NDArray[np.uint8]) -> bytes:
+        """Equal for columns that are one: with free signs a column and its complement are."""
+        if self.problem.lattice.signs is None and column[0]:
+            column = 1 - column
+        return np.packbits(column).tobytes()
+
+    def _replace(
+        self, twin: int, conjunction: tuple[int, ...], column: NDArray[np.uint8]
+    ) -> None:
+        """Let a shorter conjunction stand for the same column."""
+        if np.array_equal(self._bits[twin], column):
+            self.conjunctions[twin] = conjunction
+            self.scale[self.n_dense + twin] = self.problem.lattice.scale(len(conjunction))
+        else:  # the complement: a column of its own, for the coefficients' signs differ
+            self._column_of[self._digest(column)] = len(self.conjunctions)
+            self._append(conjunction, column)
 
     def _append(self, conjunction: tuple[int, ...], column: NDArray[np.uint8]) -> None:
         k = len(self.conjunctions)

@@ -1,0 +1,275 @@
+"""From a table and encoded targets to a solver's problem, and back to rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from latticework.rules import conditions as ops
+from latticework.rules.cells import NUMERIC
+from latticework.rules.ensemble import RuleEnsemble
+from latticework.rules.statistics import REGRESSION, RuleStatistics, rule_statistics
+from latticework.rules.terms import LinearTerm
+from latticework.solvers.problem import LatticeProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from latticework.blocks.lattices.conjunctions import ConjunctionLattice
+    from latticework.estimators.targets import Targets
+    from latticework.losses.base import Loss
+    from latticework.rules.columns import Table
+    from latticework.rules.propositionalize import Propositionalizer
+    from latticework.solvers.result import Solution
+
+# A linear term is standardised, a rule that holds for a fraction s of the rows has a deviation of
+# sqrt(s (1 - s)): this is what a linear term is scaled to, so that both pay alike.
+_TYPICAL_DEVIATION = 0.4
+_CLIPPED_SHARE = 0.025
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Validated rows.
+
+    Parameters
+    ----------
+    data : Table, or csr_array of shape (n, p)
+        Columns; or the conditions themselves, with the ``as_is`` that describes them.
+    as_is : Propositionalizer or None
+    targets : Targets
+    weight : ndarray of shape (n,)
+    """
+
+    data: Any
+    as_is: Propositionalizer | None
+    targets: Targets
+    weight: NDArray[np.float64]
+
+    def take(self, rows: NDArray[np.intp]) -> Sample:
+        """Some of the rows."""
+        targets = replace(
+            self.targets,
+            values=self.targets.values[rows],
+            known=self.targets.known[rows],
+            plain=self.targets.plain[rows],
+        )
+        data = self.data[rows] if self.as_is is not None else take_rows(self.data, rows)
+        return Sample(data, self.as_is, targets, self.weight[rows])
+
+
+def take_rows(table: Table, rows: NDArray[np.intp]) -> Table:
+    """Some rows of a table."""
+    columns = tuple(replace(column, values=column.values[rows]) for column in table.columns)
+    return replace(table, columns=columns, n_rows=len(rows))
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """Everything a fit needs between validation and solver.
+
+    Parameters
+    ----------
+    propositions : Propositionalizer
+    feature_names : tuple of str
+    targets : Targets
+    loss : Loss
+    problem : LatticeProblem
+    sample_weight : ndarray of shape (n,)
+    linear_terms : tuple of LinearTerm
+        With weights still zero.
+    total_weight : float
+        Sum of the row weights, by which the losses were divided.
+    """
+
+    propositions: Propositionalizer
+    feature_names: tuple[str, ...]
+    targets: Targets
+    loss: Loss
+    problem: LatticeProblem
+    sample_weight: NDArray[np.float64]
+    linear_terms: tuple[LinearTerm, ...]
+    total_weight: float
+
+
+def mixing_of(task_coupling: Any, n_tasks: int) -> NDArray[np.float64] | None:
+    """L with B = L L' of a task coupling B; None for the identity.
+
+    Raises
+    ------
+    ValueError
+        When B has the wrong shape, is not symmetric or not positive semidefinite.
+    """
+    if task_coupling is None:
+        return None
+    coupling = np.asarray(task_coupling, dtype=np.float64)
+    if coupling.shape != (n_tasks, n_tasks):
+        raise ValueError(
+            f"task_coupling must be a matrix of shape ({n_tasks}, {n_tasks}), one row per task, "
+            f"got shape {coupling.shape}."
+        )
+    if not np.isfinite(coupling).all() or not np.allclose(coupling, coupling.T):
+        raise ValueError("task_coupling must be a symmetric matrix of finite numbers.")
+    values, vectors = np.linalg.eigh(0.5 * (coupling + coupling.T))
+    if values[0] < -1e-10 * max(1.0, values[-1]):
+        raise ValueError(
+            "task_coupling must be positive semidefinite: its smallest eigenvalue is "
+            f"{values[0]:.6g}."
+        )
+    if np.allclose(coupling, np.eye(n_tasks)):
+        return None
+    positive = values > 1e-12 * max(values[-1], 1e-300)
+    if not positive.any():
+        raise ValueError("task_coupling must not be zero.")
+    return vectors[:, positive] * np.sqrt(values[positive])
+
+
+def condition_signs(
+    propositions: Propositionalizer, names: tuple[str, ...], monotonic: Mapping[str, int]
+) -> NDArray[np.int8] | None:
+    """Side to which each condition restricts weights, from monotone constraints by feature."""
+    if not any(monotonic.values()):
+        return None
+    signs = np.zeros(len(propositions.table_), np.int8)
+    for c, condition in enumerate(propositions.table_.conditions):
+        direction = monotonic.get(condition.feature, 0)
+        if direction and condition.operator in (ops.GREATER, ops.IS_TRUE):
+            signs[c] = direction
+        elif direction and condition.operator == ops.LESS_EQUAL:
+            signs[c] = -direction
+    return signs
+
+
+def make_linear_terms(table: Table, sample_weight: NDArray, n_outputs: int) -> list[LinearTerm]:
+    """A term, weights zero, for every numeric column that varies."""
+    terms = []
+    for column in table.columns:
+        if column.kind != NUMERIC:
+            continue
+        seen = ~np.isnan(column.values) & (sample_weight > 0)
+        values, weights = column.values[seen], sample_weight[seen]
+        if len(values) == 0:
+            continue
+        order = np.argsort(values, kind="stable")
+        mass = np.cumsum(weights[order]) / weights.sum()
+        low = float(values[order][np.searchsorted(mass, _CLIPPED_SHARE)])
+        top = min(np.searchsorted(mass, 1.0 - _CLIPPED_SHARE), len(order) - 1)
+        high = float(values[order][top])
+        clipped = np.clip(values, low, high)
+        mean = float(np.average(clipped, weights=weights))
+        scale = float(np.sqrt(np.average((clipped - mean) ** 2, weights=weights)))
+        if scale > 1e-12 * max(1.0, abs(mean)):
+            terms.append(LinearTerm(column.name, mean, scale, low, high, (0.0,) * n_outputs))
+    return terms
+
+
+def linear_columns(terms: tuple[LinearTerm, ...], table: Table) -> NDArray[np.float64]:
+    """The standardised columns (q, n) of linear terms."""
+    return np.array([term.standardised(table[term.feature].values) for term in terms])
+
+
+def cell_weights(targets: Targets, sample_weight: NDArray, factors: NDArray) -> tuple[NDArray, float]:
+    """c (n, T), so that the rows' weights sum to one, and the sum they had."""
+    rows = np.where(targets.known.any(axis=1), sample_weight, 0.0)
+    # A class weight belongs to the row: it counts in the mean.
+    scaled = rows * factors.mean(axis=1) if targets.joint or factors.shape[1] == 1 else rows
+    total = float(scaled.sum())
+    return np.where(targets.known, sample_weight[:, None] * factors, 0.0) / total, total
+
+
+def make_problem(
+    targets: Targets,
+    loss: Loss,
+    weights: NDArray[np.float64],
+    lattice: ConjunctionLattice,
+    mixing: NDArray[np.float64] | None,
+    dense: NDArray[np.float64] | None,
+    dense_signs: NDArray[np.int8] | None,
+) -> LatticeProblem:
+    """The solver's problem; linear terms pay like a single condition of typical deviation."""
+    price = (1.0 + lattice.length_penalty) / _TYPICAL_DEVIATION
+    return LatticeProblem(
+        loss=loss,
+        targets=targets.values,
+        weights=weights,
+        lattice=lattice,
+        mixing=mixing,
+        dense=dense if dense is not None and len(dense) else None,
+        dense_scale=None if dense is None or not len(dense) else np.full(len(dense), price),
+        dense_signs=dense_signs,
+    )
+
+
+def rules_of(assembly: Assembly, solution: Solution) -> tuple[RuleEnsemble, NDArray[np.intp]]:
+    """The ensemble of a solution, its rules by falling importance, and their order.
+
+    Conditions that change nothing on the training rows are left out.
+    """
+    lattice = assembly.problem.lattice
+    conjunctions = [_essential(assembly, conjunction) for conjunction in solution.conjunctions]
+    indicators = [lattice.indicator(conjunction) for conjunction in conjunctions]
+    held = np.array(indicators, dtype=np.uint8).reshape(len(conjunctions), lattice.n_rows)
+    found = rule_statistics(
+        held.T, assembly.targets.plain, solution.coef, assembly.targets.output,
+        assembly.sample_weight,
+    )  # fmt: skip
+    sizes = np.linalg.norm(solution.coef, axis=1)
+    importance = sizes * np.sqrt(found.support * (1.0 - found.support))
+    order = np.argsort(-importance, kind="stable")
+    conditions = lattice.table.conditions
+    used = [t for t in range(len(assembly.linear_terms)) if np.any(solution.linear_coef[t])]
+    terms = [
+        LinearTerm(**{**assembly.linear_terms[t].to_dict(), "weights": solution.linear_coef[t]})
+        for t in used
+    ]
+    ensemble = RuleEnsemble.from_parts(
+        [[conditions[c] for c in conjunctions[r]] for r in order],
+        solution.coef[order],
+        solution.intercept,
+        statistics=_reordered(found, order),
+        feature_names=assembly.feature_names,
+        feature_kinds=assembly.propositions.kinds_,
+        output=assembly.targets.output,
+        link=link_of(assembly.loss, assembly.targets.output),
+        classes=assembly.targets.classes,
+        outputs=assembly.targets.outputs,
+        linear_terms=terms,
+    )
+    return ensemble, order
+
+
+def _essential(assembly: Assembly, conjunction: tuple[int, ...]) -> tuple[int, ...]:
+    """Drop conditions without which the conjunction selects the same training rows.
+
+    With a length penalty the best conjunctions have none; without one they cost nothing.
+    """
+    lattice = assembly.problem.lattice
+    if lattice.length_penalty > 0:
+        return conjunction
+    rows = lattice.indicator(conjunction)
+    for condition in conjunction:
+        shorter = tuple(c for c in conjunction if c != condition)
+        if len(shorter) and np.array_equal(lattice.indicator(shorter), rows):
+            conjunction = shorter
+    return conjunction
+
+
+def _reordered(found: RuleStatistics, order: NDArray[np.intp]) -> RuleStatistics:
+    return RuleStatistics(
+        found.support[order],
+        found.count[order],
+        None if found.precision is None else found.precision[order],
+        None if found.mean is None else found.mean[order],
+        found.lift[order],
+    )
+
+
+def link_of(loss: Loss, output: str) -> str | None:
+    """How the scores become probabilities or means."""
+    if output == REGRESSION:
+        return "log" if loss.name == "poisson" else "identity"
+    return {"log_loss": "logit", "softmax": "softmax"}.get(loss.name)
