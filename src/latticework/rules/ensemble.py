@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from latticework.rules.answers import labels_of, probabilities_of
 from latticework.rules.description import (
     check_description,
     check_terms,
-    label_array,
     output_names,
     plain_labels,
 )
@@ -28,7 +28,7 @@ from latticework.rules.export.text import ensemble_text
 from latticework.rules.reading import read_features
 from latticework.rules.rule import Rule, finite
 from latticework.rules.scores import common_grid, inverse_link, on_grid
-from latticework.rules.statistics import BINARY, MULTICLASS, REGRESSION
+from latticework.rules.statistics import REGRESSION
 from latticework.rules.wording import distinct_names
 
 if TYPE_CHECKING:
@@ -275,24 +275,14 @@ class RuleEnsemble(Sequence[Rule]):
         """Probabilities of the classes, (n, K); multilabel: of each label, (n, T)."""
         if self.output == REGRESSION:
             raise AttributeError("predict_proba is for classification: use predict_mean.")
-        scores = self._scores(self.read(X))
-        if self.output == BINARY:  # each probability from its own side, so that none rounds to 0
-            scores = np.hstack([-scores, scores])
-        return inverse_link(scores, self.link, self.output)
+        return probabilities_of(self._scores(self.read(X)), self.link, self.output)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class labels, (n,); label indicators, (n, T); or the mean response."""
         if self.output == REGRESSION:
             return self.predict_mean(X)
         scores = self._scores(self.read(X))
-        assert self.classes is not None
-        if self.output == MULTICLASS:
-            return label_array(self.classes)[scores.argmax(axis=1)]
-        above = (scores > 0).astype(np.intp)
-        if self.output == BINARY:
-            return label_array(self.classes)[above[:, 0]]
-        pairs = zip(self.classes, above.T, strict=True)
-        return np.column_stack([label_array(pair)[chosen] for pair, chosen in pairs])
+        return labels_of(scores, self.output, self.classes or ())
 
     def explain(self, X: Any) -> Any:
         """What each rule, each linear term and the intercept contribute to each score.
