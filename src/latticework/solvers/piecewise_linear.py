@@ -274,9 +274,9 @@ class PolyhedralDescent:
         wanted: float,
     ) -> bool:
         """Add the columns, hinges and cuts behind the gap; False when there are none."""
-        changed = self._add_columns(selection, dual, alpha)
+        changed = self._add_cuts(selection, vertex)  # first: the vertex has no columns to come
+        changed |= self._add_columns(selection, dual, alpha)
         changed |= self._add_hinges(selection, vertex, model, wanted)
-        changed |= self._add_cuts(selection, vertex)
         return changed
 
     def _add_columns(self, selection: _Selection, dual: _DualPoint, alpha: float) -> bool:

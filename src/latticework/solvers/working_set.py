@@ -23,7 +23,8 @@ class WorkingSet:
 
     Columns 0 .. q-1 are the linear terms, the rest are rules.  Rules that select the same rows
     are one column, and so are rules that select complementary rows, as the intercept is free:
-    the shortest of them is kept.
+    the shortest of them is kept.  Where weights are restricted to one side, only rules with the
+    same restriction and the same rows are.
 
     Attributes
     ----------
@@ -68,7 +69,7 @@ class WorkingSet:
                 continue
             self._known.add(conjunction)
             column = lattice.indicator(conjunction)
-            digest = self._digest(column)
+            digest = self._digest(column, self._sign_of(conjunction))
             twin = self._column_of.get(digest)
             if twin is None:
                 self._column_of[digest] = len(self.conjunctions)
@@ -79,11 +80,17 @@ class WorkingSet:
                 added += 1
         return added
 
-    def _digest(self, column: NDArray[np.uint8]) -> bytes:
-        """Equal for columns that are one: with free signs a column and its complement are."""
+    def _sign_of(self, conjunction: tuple[int, ...]) -> int:
+        """Side to which the weight of a conjunction is restricted, or 0."""
+        signs = self.problem.lattice.signs
+        sides = [] if signs is None else [int(signs[c]) for c in conjunction]
+        return next((side for side in sides if side), 0)
+
+    def _digest(self, column: NDArray[np.uint8], sign: int) -> bytes:
+        """Equal for columns that are one."""
         if self.problem.lattice.signs is None and column[0]:
             column = 1 - column
-        return np.packbits(column).tobytes()
+        return np.packbits(column).tobytes() + np.int8(sign).tobytes()
 
     def _replace(
         self, twin: int, conjunction: tuple[int, ...], column: NDArray[np.uint8]
@@ -93,7 +100,8 @@ class WorkingSet:
             self.conjunctions[twin] = conjunction
             self.scale[self.n_dense + twin] = self.problem.lattice.scale(len(conjunction))
         else:  # the complement: a column of its own, for the coefficients' signs differ
-            self._column_of[self._digest(column)] = len(self.conjunctions)
+            digest = self._digest(column, self._sign_of(conjunction))
+            self._column_of[digest] = len(self.conjunctions)
             self._append(conjunction, column)
 
     def _append(self, conjunction: tuple[int, ...], column: NDArray[np.uint8]) -> None:
@@ -103,12 +111,9 @@ class WorkingSet:
             larger[:k] = self._bits
             self._bits = larger
         self._bits[k] = column
-        lattice = self.problem.lattice
-        signs = [] if lattice.signs is None else [int(lattice.signs[c]) for c in conjunction]
-        sign = next((s for s in signs if s), 0)
         self.conjunctions.append(conjunction)
-        self.scale = np.append(self.scale, lattice.scale(len(conjunction)))
-        self.sign = np.append(self.sign, np.int8(sign))
+        self.scale = np.append(self.scale, self.problem.lattice.scale(len(conjunction)))
+        self.sign = np.append(self.sign, np.int8(self._sign_of(conjunction)))
 
     def correlate(self, residual: NDArray, which: NDArray | None = None) -> NDArray[np.float64]:
         """Inner products of columns with residuals.
