@@ -37,8 +37,7 @@ def solve_for_cost(path: LatticePath, cost: float) -> Solution:
     Solution
         Its alpha is the equivalent one; its certificate is on the scale of this form.
     """
-    alpha_max = path.alpha_max()
-    high, low = alpha_max, 0.0
+    high, low = path.enough_alpha(), 0.0
     alpha = high
     tol = path.tol
     loose = max(0.05, tol)

@@ -16,6 +16,7 @@ import numpy as np
 
 from latticework.search.branch_and_bound import SearchResult, find_conjunctions, thread_pool
 from latticework.solvers import result as outcome
+from latticework.solvers.bounds import Bound, Proof
 from latticework.solvers.piecewise_linear import PolyhedralDescent
 from latticework.solvers.prox_newton import (
     Model,
@@ -52,6 +53,9 @@ _LEAST_PENALTY = 1e-3
 # A rule never gets cheaper than this share of its penalty in a stage: a dual point is feasible for
 # a free rule only if it is exactly orthogonal to it.
 _LEAST_DISCOUNT = 0.02
+# Relative accuracy of the largest useful alpha of a piecewise linear loss.
+_QUOTIENT_TOL = 1e-6
+_MAX_QUOTIENTS = 60
 # Coefficients that add less than this share of the tolerance to the objective are set to zero.
 _NEGLIGIBLE = 1e-4
 
@@ -73,15 +77,6 @@ class Limits:
 
     max_nodes: int | None = None
     deadline: float | None = None
-
-
-@dataclass
-class _Bound:
-    """The best lower bound so far, and the dual point behind it."""
-
-    value: float
-    dual_point: NDArray
-    complete: bool
 
 
 class LatticePath:
@@ -121,14 +116,20 @@ class LatticePath:
             if problem.loss.smooth
             else PolyhedralDescent(self.working_set, self.limits.deadline)
         )
-        intercept = problem.loss.best_constant(problem.targets, problem.weights)
-        constant = np.repeat(intercept[:, None], problem.n_rows, axis=1)
-        self.model = Model(np.zeros((self.working_set.size, problem.n_latent)), intercept, constant)
+        self.model = self.constant_model()
         self.n_nodes = 0
         # Factor of each column's penalty: below 1 only in the stages of a concave penalty.
         self.discount = np.ones(self.working_set.size)
         self._proof_cost = 0
-        self._steepness = _mean_curvature(problem, constant) if concavity else 1.0
+        self._proof: Proof | None = None
+        self._steepness = _mean_curvature(problem, self.model) if concavity else 1.0
+
+    def constant_model(self) -> Model:
+        """The best model without rules."""
+        problem = self.problem
+        intercept = problem.loss.best_constant(problem.targets, problem.weights)
+        constant = np.repeat(intercept[:, None], problem.n_rows, axis=1)
+        return Model(np.zeros((self.working_set.size, problem.n_latent)), intercept, constant)
 
     # ---- the pieces of one round --------------------------------------------------------------
 
@@ -165,21 +166,57 @@ class LatticePath:
         self.n_nodes += found.n_nodes
         return found
 
-    def alpha_max(self) -> float:
-        """Smallest alpha at which no rule is used: the dual norm at the constant model."""
+    def enough_alpha(self) -> float:
+        """An alpha at which no rule is used: the dual norm at a dual point of the constant model.
+
+        It is the smallest one where that dual point is unique, as it is for smooth losses.
+        """
         problem = self.problem
-        intercept = problem.loss.best_constant(problem.targets, problem.weights)
-        constant = np.repeat(intercept[None], problem.n_rows, axis=0)
-        u = problem.loss.gradient(problem.targets, constant)
-        dual_point = problem.loss.balance(u, problem.targets, problem.weights)
+        dual_point = self.restricted.dual_of(self.constant_model())
         found = self.search(dual_point, 0.0, 0.0, _N_BEST)
         self.working_set.add(found.conjunctions)
-        gains = self.working_set.correlate(
-            np.ascontiguousarray(problem.residual(dual_point).T), np.arange(problem.n_dense)
-        )
-        signs = self.working_set.sign[: problem.n_dense]
-        dense = largest_ratio(gains, self.working_set.scale[: problem.n_dense], signs)
-        return max(found.bound, float(dense.max(initial=0.0)))
+        everything = np.arange(problem.n_dense)
+        residual = np.ascontiguousarray(problem.residual(dual_point).T)
+        gains = self.working_set.correlate(residual, everything)
+        signs, scale = self.working_set.sign[everything], self.working_set.scale[everything]
+        dense = largest_ratio(gains, scale, signs).max(initial=0.0)
+        self._proof = Proof(dual_point, found.bound, found.complete)
+        return max(found.bound, float(dense))
+
+    def alpha_max(self) -> float:
+        """Smallest alpha at which no rule is used."""
+        enough = self.enough_alpha()
+        if self.problem.loss.smooth or enough == 0.0:
+            return enough
+        try:
+            return self._smallest_enough(enough)
+        finally:
+            self.model = self.constant_model()
+
+    def _smallest_enough(self, enough: float) -> float:
+        """The largest of (loss of the constant - loss of f) / Omega(f) over all models f.
+
+        The solution at alpha below that value has a larger quotient than alpha: with it as the
+        next alpha the quotients rise to the largest one (Dinkelbach's method).
+        """
+        constant = self.problem.total_loss(self.model.predictions.T)
+        tol = min(self.tol, _QUOTIENT_TOL)
+        self.discount[:] = 1.0
+        best, alpha = 0.0, 0.5 * enough
+        for _ in range(_MAX_QUOTIENTS):
+            status, _ = self._solve_stage(alpha, tol, 0.95 * alpha, Bound.trivial(self.problem))
+            if status != outcome.OPTIMAL:
+                return enough
+            omega = penalty_value(self.model, self.penalty)
+            gain = constant - self.problem.total_loss(self.model.predictions.T)
+            quotient = gain / omega if omega > 0.0 else 0.0
+            if best == 0.0 and quotient < alpha:  # still no rule worth its penalty
+                enough, alpha = alpha, 0.5 * alpha
+                continue
+            if quotient <= best * (1.0 + _QUOTIENT_TOL):
+                break
+            alpha = best = quotient
+        return min(enough, alpha * (1.0 + _QUOTIENT_TOL))
 
     def slack(self, point: Restricted, omega_term: float, target: float) -> float:
         """Largest delta, or nearly, such that u / (1 + delta) still has dual value ``target``.
@@ -194,10 +231,15 @@ class LatticePath:
             delta *= 0.8
         return 0.0
 
-    def _trivial_bound(self) -> _Bound:
-        """Zero is a dual point of every problem: no model beats the smallest losses."""
-        dual_point = np.zeros_like(self.problem.targets)
-        return _Bound(self.problem.dual_value(dual_point), dual_point, False)
+    def _first_bound(self, alpha: float) -> Bound:
+        """What the last search proves about this alpha and these penalties."""
+        bound = Bound.trivial(self.problem)
+        if self._proof is not None:
+            point = self._proof.dual_point
+            gains = self.working_set.correlate(np.ascontiguousarray(self.problem.residual(point).T))
+            ratios = largest_ratio(gains, self.penalty, self.working_set.sign)
+            bound.improve(self.problem, self._proof, float(ratios.max(initial=0.0)), alpha)
+        return bound
 
     # ---- one alpha ----------------------------------------------------------------------------
 
@@ -222,12 +264,13 @@ class LatticePath:
         """
         tol = self.tol if tol is None else tol
         record = 0.95 * alpha if next_alpha is None else max(next_alpha, 0.7 * alpha)
-        bound = self._trivial_bound()
+        bound = Bound.trivial(self.problem)
         rounds = 0
         try:
             for _ in range(_STAGES if self.concavity else 1):
+                bound = Bound.trivial(self.problem)  # true whatever the discounts that follow
                 self._set_discount(alpha)
-                bound = self._trivial_bound()
+                bound = self._first_bound(alpha)
                 status, used = self._solve_stage(alpha, tol, record, bound)
                 rounds += used
                 if status != outcome.OPTIMAL:
@@ -250,7 +293,7 @@ class LatticePath:
             )
 
     def _solve_stage(
-        self, alpha: float, tol: float, record: float, bound: _Bound
+        self, alpha: float, tol: float, record: float, bound: Bound
     ) -> tuple[str, int]:
         """Alternate restricted problem and search; returns the status and the rounds used."""
         inner = _RESTRICTED_SHARE * tol
@@ -265,12 +308,11 @@ class LatticePath:
             if status != outcome.OPTIMAL:
                 return status, rounds
             found, threshold = self._look(point, alpha, tol, record, scouting)
-            self._improve(bound, point, found, alpha)
+            self._proof = Proof(point.dual_point, found.bound, found.complete)
+            bound.improve(self.problem, self._proof, point.ratio, alpha)
             added = self.working_set.add(found.conjunctions)
             if point.primal - bound.value <= tol * abs(point.primal):
                 return outcome.OPTIMAL, rounds
-            if getattr(found, "interrupted", False):
-                return outcome.INTERRUPTED, rounds
             status = self._limit_reached()
             if status != outcome.OPTIMAL:
                 return status, rounds
@@ -296,18 +338,6 @@ class LatticePath:
             self._proof_cost = found.n_nodes
         return found, threshold
 
-    def _improve(
-        self, bound: _Bound, point: Restricted, found: SearchResult, alpha: float
-    ) -> None:
-        """Scale the dual point until it is feasible; keep it when its value is the best."""
-        ratio = max(found.bound, point.ratio)
-        shrink = min(1.0, alpha / ratio) if ratio > 0.0 else 1.0
-        value = self.problem.dual_value(shrink * point.dual_point)
-        if value > bound.value:
-            bound.value = value
-            bound.dual_point = shrink * point.dual_point
-            bound.complete = found.complete
-
     def _limit_reached(self) -> str:
         limits = self.limits
         if limits.max_nodes is not None and self.n_nodes >= limits.max_nodes:
@@ -316,27 +346,34 @@ class LatticePath:
             return outcome.TIME_LIMIT
         return outcome.OPTIMAL
 
-    def _solution(self, alpha: float, bound: _Bound, status: str, rounds: int) -> Solution:
-        problem = self.problem
+    def _solution(self, alpha: float, bound: Bound, status: str, rounds: int) -> Solution:
         penalty = self.penalty
-        self._drop_negligible(alpha, penalty)
-        primal = problem.total_loss(self.model.predictions.T)
-        primal += alpha * penalty_value(self.model, penalty)
+        self._drop_negligible(alpha, penalty, bound.value)
+        primal = self._objective(alpha, penalty)
         method = STAGE_METHOD if self.concavity else METHOD
         certificate = Certificate(
-            primal, min(bound.value, primal), bound.complete, self.n_nodes,
-            problem.lattice.size, method,
+            primal, min(bound.value, primal), bound.complete and status == outcome.OPTIMAL,
+            self.n_nodes, self.problem.lattice.size, method,
         )  # fmt: skip
         return self._as_solution(self.model, alpha, certificate, status, rounds, bound.dual_point)
 
-    def _drop_negligible(self, alpha: float, penalty: NDArray) -> None:
-        """Set to zero what the solver had not quite brought there."""
-        model = self.model
+    def _objective(self, alpha: float, penalty: NDArray) -> float:
+        loss = self.problem.total_loss(self.model.predictions.T)
+        return loss + alpha * penalty_value(self.model, penalty)
+
+    def _drop_negligible(self, alpha: float, penalty: NDArray, dual: float) -> None:
+        """Set to zero what the solver had not quite brought there, unless that opens the gap."""
+        model, before = self.model, self._objective(alpha, penalty)
         share = alpha * penalty * np.linalg.norm(model.latent, axis=1)
-        smallest = _NEGLIGIBLE * self.tol * abs(self.problem.total_loss(model.predictions.T))
-        tiny = (share > 0.0) & (share < smallest)
-        if tiny.any():
-            model.latent[tiny] = 0.0
+        tiny = (share > 0.0) & (share < _NEGLIGIBLE * self.tol * abs(before))
+        if not tiny.any():
+            return
+        latent = model.latent.copy()
+        model.latent[tiny] = 0.0
+        refresh_predictions(model, self.working_set)
+        after = self._objective(alpha, penalty)
+        if after - dual > max(self.tol * abs(after), before - dual):
+            model.latent = latent
             refresh_predictions(model, self.working_set)
 
     def _as_solution(
@@ -384,7 +421,7 @@ class LatticePath:
         A solution that a limit cut short is the last, and is stated for ``alpha``.
         """
         try:
-            largest = self.alpha_max()
+            largest = self.enough_alpha()
         except KeyboardInterrupt:
             yield self.stopped_at(alpha)
             return
@@ -392,15 +429,17 @@ class LatticePath:
         while step > alpha / _APPROACH**0.5:
             solution = self.solve(step, tol=max(_APPROACH_TOL, self.tol))
             if solution.status != outcome.OPTIMAL:
-                yield self._solution(alpha, self._trivial_bound(), solution.status, 0)
+                yield self.stopped_at(alpha, solution.status)
                 return
             yield solution
             step *= _APPROACH
         yield self.solve(alpha)
 
-    def stopped_at(self, alpha: float) -> Solution:
-        """The model at hand as an interrupted solution for ``alpha``."""
-        return self._solution(alpha, self._trivial_bound(), outcome.INTERRUPTED, 0)
+    def stopped_at(self, alpha: float, status: str = outcome.INTERRUPTED) -> Solution:
+        """The model at hand as a solution for ``alpha`` that was cut short."""
+        self.model.pad(self.working_set.size)
+        refresh_predictions(self.model, self.working_set)
+        return self._solution(alpha, self._first_bound(alpha), status, 0)
 
     def relaxed(self, solution: Solution, fraction: float) -> Solution:
         """Refit the rules of a solution with (1 - fraction) of their penalty.
@@ -421,10 +460,10 @@ class LatticePath:
         )  # fmt: skip
 
 
-def _mean_curvature(problem: LatticeProblem, constant: NDArray) -> float:
+def _mean_curvature(problem: LatticeProblem, constant: Model) -> float:
     """Mean curvature of the loss at the constant model, or 1 for a piecewise linear loss."""
     if not problem.loss.smooth:
         return 1.0
-    curvature = problem.loss.curvature(problem.targets, constant.T)
+    curvature = problem.loss.curvature(problem.targets, constant.predictions.T)
     total = problem.weights.sum()
     return float((problem.weights * curvature).sum() / total) if total else 1.0

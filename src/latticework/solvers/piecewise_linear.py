@@ -18,6 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
+from latticework.solvers.hinges import Hinges
 from latticework.solvers.prox_newton import (
     Model,
     Restricted,
@@ -37,59 +38,12 @@ _MAX_STEPS = 200
 _FEW_HINGES = 1000
 # Columns with ratios at the last dual point above this share of alpha start in the program.
 _PROMISING = 0.9
+# Predictions this close to a knot, relative to the largest, are on it.
+_AT_KNOT = 1e-12
 # A model takes the place of another one only for more than rounding.
 _BETTER = 1e-13
 # Coefficients below this share of the largest one are rounding.
 _NOTHING = 1e-11
-
-
-@dataclass(frozen=True)
-class Hinges:
-    """A weighted piecewise linear loss as a line plus hinges.
-
-        sum_it c_it loss(y_it, F_it) = constant + sum_it slope_it F_it
-                                       + sum_h mass_h max(0, F_{row_h, task_h} - knot_h)
-
-    The dual variables are one d_h in [0, mass_h] per hinge: -c u = -slope - sum of d.
-
-    Parameters
-    ----------
-    slope : ndarray of shape (n, T)
-    row, task : ndarray of shape (m,), int
-    knot, mass : ndarray of shape (m,)
-    """
-
-    slope: NDArray[np.float64]
-    row: NDArray[np.int64]
-    task: NDArray[np.int64]
-    knot: NDArray[np.float64]
-    mass: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, problem: LatticeProblem) -> Hinges:
-        """The hinges of a problem's loss, unknown labels left out."""
-        slopes, offsets = problem.loss.pieces(problem.targets)
-        order = np.argsort(slopes, axis=0, kind="stable")
-        slopes = np.take_along_axis(slopes, order, axis=0)
-        offsets = np.take_along_axis(offsets, order, axis=0)
-        rise = np.diff(slopes, axis=0)
-        knots = np.divide(-np.diff(offsets, axis=0), rise, out=np.zeros_like(rise), where=rise > 0)
-        masses = problem.weights * rise
-        _, row, task = used = np.nonzero(masses > 0.0)
-        return cls(problem.weights * slopes[0], row, task, knots[used], masses[used])
-
-    def __len__(self) -> int:
-        return len(self.knot)
-
-    def excess(self, predictions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Predictions (T, n) minus knots, (m,)."""
-        return predictions[self.task, self.row] - self.knot
-
-    def spread(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum of one value per hinge, (m,), over the hinges of each cell: (T, n)."""
-        n_rows, n_tasks = self.slope.shape
-        cell = self.task * n_rows + self.row
-        return np.bincount(cell, values, n_rows * n_tasks).reshape(n_tasks, n_rows)
 
 
 @dataclass
@@ -184,7 +138,8 @@ class PolyhedralDescent:
         allowed : ndarray, optional
             Columns that may be used; all by default.
         """
-        dual = self._dual(self._first_dual(model), alpha, penalty, allowed)
+        first = self.dual_of(model) if self._last_dual is None else self._last_dual
+        dual = self._dual(first, alpha, penalty, allowed)
         primal = self._objective(model, alpha, penalty)
         selection = self._select(model, dual, alpha)
         step = 0
@@ -206,18 +161,29 @@ class PolyhedralDescent:
             if not self._refine(selection, vertex, new, candidate, alpha, wanted):
                 break
         self._last_dual = dual.point
-        return Restricted(primal, dual.point, dual.ratio, step)
+        return Restricted(primal, dual.point, dual.ratio)
 
     def _objective(self, model: Model, alpha: float, penalty: NDArray) -> float:
         loss = self.problem.total_loss(model.predictions.T)
         return loss + alpha * penalty_value(model, penalty)
 
-    def _first_dual(self, model: Model) -> NDArray[np.float64]:
-        if self._last_dual is not None:
-            return self._last_dual
-        problem = self.problem
-        u = problem.loss.gradient(problem.targets, model.predictions.T)
-        return problem.loss.balance(u, problem.targets, problem.weights)
+    def dual_of(self, model: Model) -> NDArray[np.float64]:
+        """Balanced dual variables (n, T) that fit the predictions.
+
+        Hinges above their knot have d = mass, those below have 0, and those at their knot are
+        free: of each task they get the same share of their mass, the one that comes closest to
+        balance.  At the best constant model the result is an optimal dual point.
+        """
+        hinges = self.hinges
+        excess = hinges.excess(model.predictions)
+        at_knot = np.abs(excess) <= _AT_KNOT * np.abs(hinges.knot).max(initial=0.0)
+        fixed = np.where(excess > 0.0, hinges.mass, 0.0)
+        fixed[at_knot] = 0.0
+        missing = -hinges.slope.sum(axis=0) - hinges.spread(fixed).sum(axis=1)
+        free = hinges.spread(np.where(at_knot, hinges.mass, 0.0)).sum(axis=1)
+        share = np.divide(missing, free, out=np.zeros_like(free), where=free > 0.0)
+        share = np.clip(share, 0.0, 1.0)
+        return self._as_dual_point(np.where(at_knot, share[hinges.task] * hinges.mass, fixed))
 
     def _as_dual_point(self, dual: NDArray) -> NDArray[np.float64]:
         """Dual variables u (n, T) of the loss from those of the hinges (m,), balanced."""
@@ -231,9 +197,7 @@ class PolyhedralDescent:
     ) -> _DualPoint:
         """The ratios of a dual point, and its value after scaling it until it is feasible."""
         residual = np.ascontiguousarray(self.problem.residual(point).T)
-        ratios = largest_ratio(
-            self.working_set.correlate(residual), penalty, self.working_set.sign
-        )
+        ratios = largest_ratio(self.working_set.correlate(residual), penalty, self.working_set.sign)
         if allowed is not None:
             outside = np.ones(len(ratios), bool)
             outside[allowed] = False
@@ -352,9 +316,8 @@ class PolyhedralDescent:
         cost = np.concatenate([knots[singles], means, np.zeros(cuts.shape[1] + signs.shape[1])])
         # A single latent coordinate has the cuts 1 and -1, and bounds do what a budget row does.
         cap = price[active][owner] / mass_unit if n_latent == 1 else np.full(len(owner), np.inf)
-        upper = np.concatenate([
-            np.append(hinges.mass[singles], masses) / mass_unit, cap, np.full(signs.shape[1], np.inf)
-        ])  # fmt: skip
+        capacity = np.append(hinges.mass[singles], masses) / mass_unit
+        upper = np.concatenate([capacity, cap, np.full(signs.shape[1], np.inf)])
         budget = None
         if n_latent > 1:
             before, after = len(singles) + len(groups), signs.shape[1]
@@ -430,9 +393,7 @@ class PolyhedralDescent:
         if problem.dense is not None:
             block[~is_rule] = problem.dense[active[~is_rule]][:, rows]
         columns = sparse.csc_matrix(block)
-        parts = [
-            columns @ sparse.diags(self._mixing[tasks, s]) for s in range(problem.n_latent)
-        ]
+        parts = [columns @ sparse.diags(self._mixing[tasks, s]) for s in range(problem.n_latent)]
         m = len(singles)
         ones = sparse.csc_matrix((np.ones(m), (tasks, np.arange(m))), (problem.n_tasks, m))
         matrix = sparse.vstack([*parts, ones], format="csc")
@@ -455,7 +416,7 @@ class PolyhedralDescent:
         return sparse.csc_matrix(out)
 
     def _cut_columns(self, active: NDArray) -> tuple[sparse.csc_matrix, NDArray[np.int64]]:
-        """Coefficients of the cuts' multipliers, and the place in ``active`` of each one's column."""
+        """Coefficients of the cuts' multipliers, and each one's column as a place in ``active``."""
         k, n_latent = len(active), self.problem.n_latent
         axes = np.vstack([np.eye(n_latent), -np.eye(n_latent)])
         cuts = [self._cuts.setdefault(int(w), axes) for w in active]

@@ -63,13 +63,11 @@ class Restricted:
     ratio : float
         Largest ‖g_w‖ / penalty_w over the working set; the dual point divided by
         max(1, ratio / alpha) is feasible for the restricted problem.
-    n_steps : int
     """
 
     primal: float
     dual_point: NDArray[np.float64]
     ratio: float
-    n_steps: int
 
 
 def penalty_value(model: Model, penalty: NDArray[np.float64]) -> float:
@@ -134,7 +132,7 @@ class ProximalNewton:
             Columns that may be used; all by default.
         """
         problem = self.problem
-        for step in range(_MAX_STEPS):
+        for _ in range(_MAX_STEPS):
             f = model.predictions.T
             u = problem.loss.gradient(problem.targets, f)
             primal = problem.total_loss(f) + alpha * penalty_value(model, penalty)
@@ -149,7 +147,13 @@ class ProximalNewton:
             active = np.flatnonzero((ratios > alpha) | np.any(model.latent != 0.0, axis=1))
             if not self._step(model, u, alpha, penalty, active, primal, gap):
                 break
-        return Restricted(primal, dual_point, ratio, step)
+        return Restricted(primal, dual_point, ratio)
+
+    def dual_of(self, model: Model) -> NDArray[np.float64]:
+        """Balanced dual variables (n, T) that fit the predictions."""
+        problem = self.problem
+        u = problem.loss.gradient(problem.targets, model.predictions.T)
+        return problem.loss.balance(u, problem.targets, problem.weights)
 
     def _is_late(self) -> bool:
         return self.deadline is not None and time.perf_counter() >= self.deadline
@@ -206,9 +210,8 @@ class ProximalNewton:
         problem = self.problem
         curvature = problem.loss.curvature(problem.targets, model.predictions.T)
         weighted = np.ascontiguousarray((problem.weights * curvature).T)
-        if len(weighted) > 1 and np.array_equal(weighted[0], weighted[-1]):
-            if all(np.array_equal(weighted[0], row) for row in weighted[1:]):
-                weighted = weighted[:1]
+        if all(np.array_equal(weighted[0], row) for row in weighted[:0:-1]):
+            weighted = weighted[:1]
         # Where a loss is flat (an outlier, a row beyond the margin) a little curvature keeps the
         # model strictly convex; the line search takes care of the rest.
         floor = 1e-6 * weighted.sum(axis=1, keepdims=True) / max(1, weighted.shape[1])

@@ -92,9 +92,7 @@ class WorkingSet:
             column = 1 - column
         return np.packbits(column).tobytes() + np.int8(sign).tobytes()
 
-    def _replace(
-        self, twin: int, conjunction: tuple[int, ...], column: NDArray[np.uint8]
-    ) -> None:
+    def _replace(self, twin: int, conjunction: tuple[int, ...], column: NDArray[np.uint8]) -> None:
         """Let a shorter conjunction stand for the same column."""
         if np.array_equal(self._bits[twin], column):
             self.conjunctions[twin] = conjunction
