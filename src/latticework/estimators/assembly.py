@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from latticework.estimators.targets import Targets
     from latticework.losses.base import Loss
     from latticework.rules.columns import Table
+    from latticework.rules.conditions import Condition
     from latticework.rules.propositionalize import Propositionalizer
     from latticework.solvers.result import Solution
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 # sqrt(s (1 - s)): this is what a linear term is scaled to, so that both pay alike.
 _TYPICAL_DEVIATION = 0.4
 _CLIPPED_SHARE = 0.025
+# Rules differ in importance when they do by one part in this many.
+_DISTINCT = 1e7
 
 
 @dataclass(frozen=True)
@@ -52,14 +55,13 @@ class Sample:
 
     def take(self, rows: NDArray[np.intp]) -> Sample:
         """Some of the rows."""
-        targets = replace(
-            self.targets,
-            values=self.targets.values[rows],
-            known=self.targets.known[rows],
-            plain=self.targets.plain[rows],
-        )
         data = self.data[rows] if self.as_is is not None else take_rows(self.data, rows)
-        return Sample(data, self.as_is, targets, self.weight[rows])
+        return Sample(data, self.as_is, self.targets.take(rows), self.weight[rows])
+
+    def counted(self) -> Sample:
+        """The rows that have weight and a known label; only they count."""
+        counts = (self.weight > 0.0) & self.targets.known.any(axis=1)
+        return self if counts.all() else self.take(np.flatnonzero(counts))
 
 
 def take_rows(table: Table, rows: NDArray[np.intp]) -> Table:
@@ -129,19 +131,27 @@ def mixing_of(task_coupling: Any, n_tasks: int) -> NDArray[np.float64] | None:
 
 
 def condition_signs(
-    propositions: Propositionalizer, names: tuple[str, ...], monotonic: Mapping[str, int]
+    propositions: Propositionalizer, monotonic: Mapping[str, int]
 ) -> NDArray[np.int8] | None:
     """Side to which each condition restricts weights, from monotone constraints by feature."""
     if not any(monotonic.values()):
         return None
-    signs = np.zeros(len(propositions.table_), np.int8)
-    for c, condition in enumerate(propositions.table_.conditions):
-        direction = monotonic.get(condition.feature, 0)
-        if direction and condition.operator in (ops.GREATER, ops.IS_TRUE):
-            signs[c] = direction
-        elif direction and condition.operator == ops.LESS_EQUAL:
-            signs[c] = -direction
-    return signs
+    signs = [
+        monotonic.get(condition.feature, 0) * _direction(condition)
+        for condition in propositions.table_.conditions
+    ]
+    return np.array(signs, np.int8)
+
+
+def _direction(condition: Condition) -> int:
+    """1 when a condition comes to hold as its feature grows, -1 when it ceases to, else 0."""
+    if condition.operator in (ops.GREATER, ops.IS_TRUE):
+        return 1
+    if condition.operator == ops.LESS_EQUAL:
+        return -1
+    if condition.operator == ops.EQUAL:  # of a boolean: no other levels have an order
+        return 1 if condition.value else -1
+    return 0
 
 
 def make_linear_terms(table: Table, sample_weight: NDArray, n_outputs: int) -> list[LinearTerm]:
@@ -172,13 +182,27 @@ def linear_columns(terms: tuple[LinearTerm, ...], table: Table) -> NDArray[np.fl
     return np.array([term.standardised(table[term.feature].values) for term in terms])
 
 
-def cell_weights(targets: Targets, sample_weight: NDArray, factors: NDArray) -> tuple[NDArray, float]:
-    """c (n, T), so that the rows' weights sum to one, and the sum they had."""
-    rows = np.where(targets.known.any(axis=1), sample_weight, 0.0)
-    # A class weight belongs to the row: it counts in the mean.
-    scaled = rows * factors.mean(axis=1) if targets.joint or factors.shape[1] == 1 else rows
-    total = float(scaled.sum())
-    return np.where(targets.known, sample_weight[:, None] * factors, 0.0) / total, total
+def row_factors(targets: Targets, factors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What class weights (n, T) make of the weight of each row (n,): the mean over known cells."""
+    known = targets.known
+    return np.where(known, factors, 0.0).sum(axis=1) / known.sum(axis=1)
+
+
+def cell_weights(
+    targets: Targets, row_weight: NDArray[np.float64], factors: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], float]:
+    """c (n, T), scaled so that the rows' weights sum to one, and the sum they had.
+
+    Parameters
+    ----------
+    targets : Targets
+        Of rows with a known label each.
+    row_weight : ndarray of shape (n,)
+    factors : ndarray of shape (n, T)
+        Class weights.  They belong to the row, as if the row weight held them.
+    """
+    total = float(np.sum(row_weight * row_factors(targets, factors)))
+    return np.where(targets.known, row_weight[:, None] * factors, 0.0) / total, total
 
 
 def make_problem(
@@ -219,7 +243,7 @@ def rules_of(assembly: Assembly, solution: Solution) -> tuple[RuleEnsemble, NDAr
     )  # fmt: skip
     sizes = np.linalg.norm(solution.coef, axis=1)
     importance = sizes * np.sqrt(found.support * (1.0 - found.support))
-    order = np.argsort(-importance, kind="stable")
+    order = _ranking(importance, conjunctions)
     conditions = lattice.table.conditions
     used = [t for t in range(len(assembly.linear_terms)) if np.any(solution.linear_coef[t])]
     terms = [
@@ -240,6 +264,15 @@ def rules_of(assembly: Assembly, solution: Solution) -> tuple[RuleEnsemble, NDAr
         linear_terms=terms,
     )
     return ensemble, order
+
+
+def _ranking(
+    importance: NDArray[np.float64], conjunctions: list[tuple[int, ...]]
+) -> NDArray[np.intp]:
+    """Order of falling importance; equal ones, up to rounding, by length and conditions."""
+    coarse = np.rint(importance / max(importance.max(initial=0.0), 1e-300) * _DISTINCT)
+    keys = [(-coarse[r], len(c), c) for r, c in enumerate(conjunctions)]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
 
 
 def _essential(assembly: Assembly, conjunction: tuple[int, ...]) -> tuple[int, ...]:

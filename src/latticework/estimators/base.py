@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -25,12 +25,16 @@ from latticework.estimators.assembly import (
     make_linear_terms,
     make_problem,
     mixing_of,
+    row_factors,
     rules_of,
 )
+from latticework.estimators.targets import refuse_weightless
 from latticework.exceptions import CertificateWarning
 from latticework.losses import Loss, get_loss
+from latticework.rules.cells import CATEGORICAL
 from latticework.rules.columns import Table, as_tabular, column_name, read_table
 from latticework.rules.propositionalize import Propositionalizer
+from latticework.rules.statistics import MULTICLASS
 from latticework.solvers import result as outcome
 from latticework.solvers.cost_form import solve_for_cost
 from latticework.solvers.lattice_path import LatticePath, Limits
@@ -45,7 +49,7 @@ if TYPE_CHECKING:
 DEFAULT_ALPHA = 0.01
 
 
-class BaseRuleEstimator(CallbackSupportMixin, BaseEstimator):
+class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
     """Parameters and fitting of the certified rule learners (rho = 1)."""
 
     _parameter_constraints: ClassVar[dict[str, list]] = {
@@ -189,6 +193,7 @@ class BaseRuleEstimator(CallbackSupportMixin, BaseEstimator):
         n_rows = data.n_rows if isinstance(data, Table) else data.shape[0]
         targets = self._encode(y, n_rows, tasks)
         weight = self._row_weights(sample_weight, n_rows)
+        refuse_weightless(targets, weight)
         if isinstance(data, Table):
             return Sample(data, None, targets, weight)
         as_is = self._new_propositions().fit(data, sample_weight=weight)
@@ -196,19 +201,22 @@ class BaseRuleEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _assemble(self, sample: Sample) -> Assembly:
         """The solver's problem for a sample, with everything that leads back from it."""
+        sample = sample.counted()
         data, targets, weight = sample.data, sample.targets, sample.weight
+        factors = self._factors(targets, weight)
+        shares = weight * row_factors(targets, factors)
         propositions = sample.as_is
         if propositions is None:
-            propositions = self._new_propositions().fit(data, sample_weight=weight)
+            propositions = self._new_propositions().fit(data, sample_weight=shares)
         names = _names_of(propositions)
-        monotonic = self._monotonic(names, targets)
+        monotonic = self._monotonic(propositions, targets)
         loss = self._loss(targets)
-        cells, total = cell_weights(targets, weight, self._factors(targets, weight))
-        terms, dense, dense_signs = self._linear(data, weight, targets, monotonic)
+        cells, total = cell_weights(targets, weight, factors)
+        terms, dense, dense_signs = self._linear(data, shares, targets, monotonic)
         lattice = ConjunctionLattice(
             data if sample.as_is is not None else propositions.encode(data),
             propositions.table_, float(self.length_penalty), self.max_length,
-            condition_signs(propositions, names, monotonic),
+            condition_signs(propositions, monotonic),
         )  # fmt: skip
         mixing = mixing_of(self.task_coupling, targets.values.shape[1])
         if mixing is not None and any(monotonic.values()):
@@ -257,14 +265,17 @@ class BaseRuleEstimator(CallbackSupportMixin, BaseEstimator):
         if not self.linear_terms:
             return [], None, None
         if not isinstance(data, Table):
-            raise ValueError("linear_terms=True needs numeric columns: conditions='as-is' has none.")
+            raise ValueError(
+                "linear_terms=True needs numeric columns: conditions='as-is' has none."
+            )
         terms = make_linear_terms(data, weight, targets.values.shape[1])
         signs = np.array([monotonic.get(term.feature, 0) for term in terms], np.int8)
         return terms, linear_columns(tuple(terms), data), signs
 
-    def _monotonic(self, names: tuple[str, ...], targets: Targets) -> dict[str, int]:
+    def _monotonic(self, propositions: Propositionalizer, targets: Targets) -> dict[str, int]:
         """Monotone constraints by feature name."""
         given = self.monotonic_cst
+        names = _names_of(propositions)
         if given is None:
             return {}
         if isinstance(given, Mapping):
@@ -277,12 +288,18 @@ class BaseRuleEstimator(CallbackSupportMixin, BaseEstimator):
                     f"monotonic_cst has {len(given)} entries, but X has {len(names)} columns."
                 )
             directions = dict(zip(names, given, strict=True))
+        kinds = dict(zip(names, propositions.kinds_, strict=True))
         for name, value in directions.items():
-            if value not in (-1, 0, 1):
+            if isinstance(value, (bool, str)) or value not in (-1, 0, 1):
                 raise ValueError(
                     f"monotonic_cst of column {name!r} must be -1, 0 or 1, got {value!r}."
                 )
-        if targets.output == "multiclass" and any(directions.values()):
+            if value and kinds[name] == CATEGORICAL:
+                raise ValueError(
+                    f"monotonic_cst is given for column {name!r}, whose categories have no order: "
+                    "leave it out, or make the column an ordered categorical."
+                )
+        if targets.output == MULTICLASS and any(directions.values()):
             raise ValueError(
                 "monotonic_cst needs a single direction of the score, but y has more than two "
                 "classes: fit one class against the rest."
@@ -353,7 +370,8 @@ class BaseRuleEstimator(CallbackSupportMixin, BaseEstimator):
 
     def transform(self, X: Any) -> NDArray[np.bool_]:
         """Which rules hold of which rows, shape (n, R)."""
-        return self.rules_.indicators(self._table(X))
+        table = self._table(X)
+        return self.rules_.indicators(table)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The rules in words, names of the columns of :meth:`transform`."""
@@ -383,6 +401,7 @@ class BaseRuleEstimator(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.allow_nan = not as_is
         tags.input_tags.string = not as_is
         tags.target_tags.multi_output = True
+        tags.transformer_tags.preserves_dtype = []
         return tags
 
 

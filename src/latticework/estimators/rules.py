@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
@@ -89,13 +89,43 @@ _SHARED_ATTRIBUTES = """rules_ : RuleEnsemble
     """
 
 
-def _documented(cls: type) -> type:
+_CV_PARAMETERS = """alphas : array-like, default=None
+        Weights of the penalty to try; by default ``n_alphas`` of them, geometric, from the
+        smallest one at which no rule is used downwards.
+    n_alphas : int, default=20
+    cv : int, splitter or iterable, default=None
+        None: five folds, shuffled and stratified, drawn up to five times on small data.
+    scoring : str or callable, default=None
+        A scorer of scikit-learn (a callable may use predictions only).  None: the area under the
+        ROC curve, the mean over classes or labels; for a regressor minus the mean loss.
+    max_rules : int, default=None
+        Models with more rules are not chosen.
+    selection : {"best", "one-standard-error"}, default="best"
+        The best mean score; or the fewest rules within one standard error of it.
+    """
+
+_CV_ATTRIBUTES = """cv_results_ : dict of arrays
+        One entry per model tried: ``length_penalty``, ``concavity``, ``alpha``, ``relax``,
+        ``n_rules``, ``relative_gap``, ``mean_test_score``, ``std_test_score``,
+        ``rank_test_score`` and ``split0_test_score`` onwards.
+    best_index_ : int
+    best_score_ : float
+        Mean score of the chosen settings over the folds.
+    length_penalty_, concavity_, relax_ : float
+        The chosen settings.
+    n_splits_ : int
+    """
+
+
+def documented(cls: type) -> type:
     """Fill the shared parts into a class's docstring."""
     text = cls.__doc__ or ""
     for mark, part in (
         ("{parameters}", _SHARED_PARAMETERS),
         ("{limits}", _SHARED_LIMITS),
         ("{attributes}", _SHARED_ATTRIBUTES),
+        ("{cv_parameters}", _CV_PARAMETERS),
+        ("{cv_attributes}", _CV_ATTRIBUTES),
     ):
         text = text.replace(mark, part.rstrip())
     cls.__doc__ = text
@@ -116,7 +146,7 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class RuleClassifierMixin(ClassifierMixin, TransformerMixin):
+class RuleClassifierMixin(ClassifierMixin):
     """Labels in, classes and probabilities out."""
 
     def _encode(self, y: Any, n_rows: int, tasks: ArrayLike | None) -> Targets:
@@ -138,16 +168,19 @@ class RuleClassifierMixin(ClassifierMixin, TransformerMixin):
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores: (n,) for two classes, of the second one; otherwise (n, T)."""
-        return self.rules_.decision_function(self._table(X))
+        table = self._table(X)
+        return self.rules_.decision_function(table)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels (n,), or a matrix of zeros and ones (n, T) for several labels."""
-        return self.rules_.predict(self._table(X))
+        table = self._table(X)
+        return self.rules_.predict(table)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classes (n, K); of several labels, that of each (n, T)."""
-        return self.rules_.predict_proba(self._table(X))
+        table = self._table(X)
+        return self.rules_.predict_proba(table)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -161,7 +194,7 @@ class RuleClassifierMixin(ClassifierMixin, TransformerMixin):
         return tags
 
 
-class RuleRegressorMixin(RegressorMixin, TransformerMixin):
+class RuleRegressorMixin(RegressorMixin):
     """Numbers in, numbers out."""
 
     def _encode(self, y: Any, n_rows: int, tasks: ArrayLike | None) -> Targets:
@@ -169,16 +202,13 @@ class RuleRegressorMixin(RegressorMixin, TransformerMixin):
         self._loss(targets).check_targets(targets.values)
         return targets
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Scores before the link: the logarithm of the mean with the Poisson loss."""
-        return self.rules_.decision_function(self._table(X))
-
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predictions (n,), or (n, T) for several targets."""
-        return self.rules_.predict_mean(self._table(X))
+        table = self._table(X)
+        return self.rules_.predict_mean(table)
 
 
-@_documented
+@documented
 class RuleClassifier(RuleClassifierMixin, BaseRuleEstimator):
     """Classifier: a weighted sum of rules, provably the best over all conjunctions.
 
@@ -273,7 +303,7 @@ class RuleClassifier(RuleClassifierMixin, BaseRuleEstimator):
         self.random_state = random_state
 
 
-@_documented
+@documented
 class RuleRegressor(RuleRegressorMixin, BaseRuleEstimator):
     """Regressor: a weighted sum of rules, provably the best over all conjunctions.
 

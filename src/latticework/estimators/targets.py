@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from latticework.rules.cells import is_missing
 from latticework.rules.statistics import BINARY, MULTICLASS, MULTILABEL, REGRESSION
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+_INFINITE = "Input y contains infinity or a value too large for float64: remove such rows."
 
 
 @dataclass(frozen=True)
@@ -43,44 +47,79 @@ class Targets:
     joint: bool
     plain: NDArray[np.float64]
 
+    def take(self, rows: NDArray[np.intp]) -> Targets:
+        """The targets of some of the rows."""
+        return replace(
+            self, values=self.values[rows], known=self.known[rows], plain=self.plain[rows]
+        )
 
-def read_y(y: Any, n_rows: int, *, unknown_allowed: bool) -> tuple[NDArray, tuple[str, ...] | None]:
+
+def read_y(y: Any, n_rows: int) -> tuple[NDArray, tuple[str, ...] | None]:
     """y as an array (n,) or (n, T), and the names of its columns.
+
+    Cells that a frame marks as missing become NaN.
 
     Raises
     ------
     ValueError
-        When y is missing, has another number of rows than X, or holds unknown labels where it
-        must not.
+        When y is missing, has another number of rows than X, or holds what no label can be.
     """
     if y is None:
-        raise ValueError("requires y to be passed, but the target y is None.")
+        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+    if sparse.issparse(y):
+        raise TypeError("Sparse data was passed as y, but dense data is required: y.toarray().")
     names = _column_names(y)
-    array = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    array = _as_array(y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = column_or_1d(array, warn=True)
         names = None
-    if array.ndim not in (1, 2):
-        raise ValueError(f"y must be a vector or a matrix, got an array of shape {array.shape}.")
+    if array.ndim not in (1, 2) or array.ndim == 2 and array.shape[1] == 0:
+        raise ValueError(
+            "y must be a vector, or a matrix with a column per label or target; got an array of "
+            f"shape {array.shape}."
+        )
     if len(array) != n_rows:
         raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(array)}]"
+            "Found input variables with inconsistent numbers of samples: "
+            f"X has {n_rows} rows and y has {len(array)}."
         )
     if np.iscomplexobj(array):
-        raise ValueError("Complex data not supported in y.")
-    if array.dtype.kind == "f":
-        if np.isinf(array).any():
-            raise ValueError("Input y contains infinity or a value too large.")
-        if np.isnan(array).any() and not (unknown_allowed and array.ndim == 2):
-            raise ValueError(
-                "Input y contains NaN. Unknown labels are allowed only in a matrix of several "
-                "labels or targets: drop the rows without a label."
-            )
+        raise ValueError("Complex data not supported in y: use the real and imaginary parts.")
+    if array.dtype.kind in "mM":
+        raise ValueError("y holds dates or times: convert them to numbers, or to classes.")
+    if array.dtype.kind == "f" and np.isinf(array).any():
+        raise ValueError(_INFINITE)
     return array, names
 
 
+def _as_array(y: Any) -> NDArray[Any]:
+    """y as numpy holds it, with NaN where a frame or a list has None or NA."""
+    if hasattr(y, "column_names") and hasattr(y, "columns"):  # a pyarrow table
+        array = np.column_stack([_as_array(column) for column in y.columns])
+    else:
+        array = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    if array.dtype != object:
+        return array
+    missing = np.array([is_missing(cell) for cell in array.ravel()], dtype=bool)
+    if not missing.any():
+        return array
+    array = array.copy()
+    array[missing.reshape(array.shape)] = np.nan
+    return array
+
+
+def _refuse_missing(array: NDArray[Any]) -> None:
+    """Refuse a label of one vector that is NaN (which alone differs from itself)."""
+    missing = int(np.count_nonzero(array != array))
+    if missing:
+        raise ValueError(
+            f"Input y contains NaN: {missing} of {len(array)} labels are missing. Drop the rows "
+            "without a label; only a matrix of several labels or targets may hold NaN."
+        )
+
+
 def _column_names(y: Any) -> tuple[str, ...] | None:
-    columns = getattr(y, "columns", None)
+    columns = getattr(y, "column_names", getattr(y, "columns", None))
     if columns is None:
         return None
     names = tuple(str(name) for name in columns)
@@ -102,20 +141,16 @@ def class_targets(
     tasks : array-like of shape (n,), optional
         The task of each row; y holds two classes then.
     """
-    array, names = read_y(y, n_rows, unknown_allowed=True)
+    array, names = read_y(y, n_rows)
     if array.ndim == 2:
         if tasks is not None:
             raise ValueError("tasks needs y with one label per row, got a matrix.")
         return _label_matrix(array, names)
-    check_classification_targets(array)
-    classes, codes = np.unique(array, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(
-            "This classifier needs samples of at least 2 classes in the data, but the data "
-            f"contains only one class: {classes[0]!r}"
-        )
+    classes, codes = _classes_of(array)
     if tasks is not None:
-        return _separate_tasks(classes, codes, tasks, n_rows)
+        task_names, task_of = _task_codes(tasks, n_rows)
+        if len(task_names) > 1:
+            return _separate_tasks(classes, codes, task_names, task_of)
     labels = tuple(classes.tolist())
     if len(classes) == 2:
         signs = np.where(codes == 1, 1.0, -1.0)[:, None]
@@ -133,53 +168,74 @@ def class_targets(
     return Targets(values, known, MULTICLASS, labels, None, joint, codes.astype(float))
 
 
+def _classes_of(array: NDArray) -> tuple[NDArray, NDArray[np.intp]]:
+    """The classes, in order, and the class of each row as a position among them."""
+    _refuse_missing(array)
+    if array.dtype == object and len({isinstance(label, str) for label in array}) > 1:
+        raise ValueError(
+            "Unknown label type: y mixes strings with other labels: convert y to one type."
+        )
+    check_classification_targets(array)
+    classes, codes = np.unique(array, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            "This classifier needs samples of at least 2 classes in the data, but the data "
+            f"contains only one class: {classes[0]!r}."
+        )
+    return classes, codes
+
+
 def _label_matrix(array: NDArray, names: tuple[str, ...] | None) -> Targets:
     """Several labels per row: zeros and ones, NaN where unknown."""
-    try:
-        numbers = array.astype(np.float64)
-    except (TypeError, ValueError):
+    numbers = _as_numbers(array)
+    if numbers is None:
         raise ValueError(
-            "y has several columns, so it must hold 0 and 1 (and NaN where a label is unknown); "
-            "got entries that are not numbers."
-        ) from None
+            "Unknown label type: y has several columns, so it must hold 0 and 1 (and NaN where a "
+            "label is unknown), but some entries are not numbers."
+        )
     known = ~np.isnan(numbers)
     if not np.isin(numbers[known], (0.0, 1.0)).all():
         raise ValueError(
             "Unknown label type: y has several columns, so it must hold 0 and 1 only (and NaN "
-            "where a label is unknown). For several numeric targets use a regressor."
+            "where a label is unknown). For several numeric targets use a regressor; for classes "
+            "of several labels fit one classifier per label."
         )
-    for t in range(numbers.shape[1]):
-        if len(np.unique(numbers[known[:, t], t])) < 2:
-            name = names[t] if names else f"column {t}"
-            raise ValueError(f"label {name} of y has only one class among its known cells.")
     values = np.where(known & (numbers == 1.0), 1.0, -1.0)
     classes = ((0, 1),) * numbers.shape[1]
     return Targets(values, known, MULTILABEL, classes, names, False, numbers)
 
 
 def _separate_tasks(
-    classes: NDArray, codes: NDArray, tasks: ArrayLike, n_rows: int
+    classes: NDArray, codes: NDArray, names: tuple[str, ...], task_of: NDArray
 ) -> Targets:
     """Every row belongs to one task: a matrix with one known cell per row."""
     if len(classes) != 2:
         raise ValueError(f"tasks needs a y with two classes, got {len(classes)}.")
-    names, task_of = _task_codes(tasks, n_rows)
     known = task_of[:, None] == np.arange(len(names))
     for t, name in enumerate(names):
         if len(np.unique(codes[known[:, t]])) < 2:
-            raise ValueError(f"task {name!r} has only one class.")
+            raise ValueError(
+                f"task {name!r} has only one class among its rows: leave these rows out."
+            )
     values = np.where(known & (codes[:, None] == 1), 1.0, -1.0)
     plain = np.where(known, codes[:, None].astype(float), np.nan)
     pair = (tuple(classes.tolist()),) * len(names)
     return Targets(values, known, MULTILABEL, pair, names, False, plain)
 
 
-def _task_codes(tasks: ArrayLike, n_rows: int) -> tuple[tuple[str, ...], NDArray]:
-    names, task_of = np.unique(np.asarray(tasks), return_inverse=True)
-    if len(task_of) != n_rows:
+def _task_codes(tasks: ArrayLike, n_rows: int) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+    """Names of the tasks, in order, and the task of each row as a position among them."""
+    array = _as_array(tasks)
+    if array.shape != (n_rows,):
         raise ValueError(
-            f"tasks must name the task of each of the {n_rows} rows, got {len(task_of)} entries."
+            f"tasks must name the task of each of the {n_rows} rows, got an array of shape "
+            f"{array.shape}."
         )
+    if np.any(array != array):
+        raise ValueError("tasks has missing entries: every row needs a task.")
+    if array.dtype == object:
+        array = array.astype(str)
+    names, task_of = np.unique(array, return_inverse=True)
     return tuple(str(name) for name in names), task_of
 
 
@@ -194,30 +250,75 @@ def regression_targets(y: Any, n_rows: int, tasks: ArrayLike | None = None) -> T
     tasks : array-like of shape (n,), optional
         The task of each row.
     """
-    array, names = read_y(y, n_rows, unknown_allowed=True)
-    try:
-        numbers = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            "Unknown label type: y of a regressor must be numbers; got entries that are not. "
-            "Use a classifier, or convert y to numbers."
-        ) from None
-    if np.isinf(numbers).any():
-        raise ValueError("Input y contains infinity or a value too large.")
-    if numbers.ndim == 1 and np.isnan(numbers).any():
-        raise ValueError("Input y contains NaN: drop the rows without a target.")
+    array, names = read_y(y, n_rows)
+    numbers = _numbers_of(array)
     if tasks is not None:
         if numbers.ndim == 2:
             raise ValueError("tasks needs y with one target per row, got a matrix.")
         names, task_of = _task_codes(tasks, n_rows)
         numbers = np.where(task_of[:, None] == np.arange(len(names)), numbers[:, None], np.nan)
+        names = names if len(names) > 1 else None
     matrix = numbers.reshape(n_rows, -1)
     known = ~np.isnan(matrix)
-    empty = np.flatnonzero(~known.any(axis=0))
-    if len(empty):
-        raise ValueError(f"target {empty[0]} of y has no known value.")
     values = np.where(known, matrix, 0.0)
     return Targets(values, known, REGRESSION, None, names, False, matrix)
+
+
+def _as_numbers(array: NDArray) -> NDArray[np.float64] | None:
+    """The array as numbers; None when it holds text or other things that are none."""
+    if array.dtype.kind not in "biufO":
+        return None
+    if array.dtype == object and any(isinstance(entry, (str, bytes)) for entry in array.flat):
+        return None
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        return None
+
+
+def _numbers_of(array: NDArray) -> NDArray[np.float64]:
+    """Targets of a regressor, with NaN only where there are several of them."""
+    numbers = _as_numbers(array)
+    if numbers is None:
+        raise ValueError(
+            "Unknown label type: y of a regressor must be numbers, but some entries are not. Use "
+            "a classifier, or convert y to numbers."
+        )
+    if np.isinf(numbers).any():
+        raise ValueError(_INFINITE)
+    if numbers.ndim == 1:
+        _refuse_missing(numbers)
+    return numbers
+
+
+def refuse_weightless(targets: Targets, weight: NDArray[np.float64]) -> None:
+    """Refuse classes, labels and targets all of whose known cells have weight zero.
+
+    Parameters
+    ----------
+    targets : Targets
+    weight : ndarray of shape (n,)
+    """
+    counted = weight > 0.0
+    if targets.output in (BINARY, MULTICLASS):
+        missing = set(range(len(targets.classes or ()))) - set(targets.plain[counted].astype(int))
+        if missing:
+            label = (targets.classes or ())[min(missing)]
+            raise ValueError(
+                f"All rows of the class {label!r} have sample_weight 0, and every one of the "
+                "classes must count: drop these rows, or give some of them a weight."
+            )
+        return
+    for t in range(targets.values.shape[1]):
+        values = targets.values[targets.known[:, t] & counted, t]
+        name = targets.outputs[t] if targets.outputs else t
+        if targets.output == REGRESSION and not len(values):
+            raise ValueError(f"Target {name!r} of y has no known value in a row with weight.")
+        if targets.output == MULTILABEL and len(np.unique(values)) < 2:
+            raise ValueError(
+                f"Label {name!r} of y has only one class among the rows with a known label and "
+                "weight above 0: drop this label."
+            )
 
 
 def class_weights(

@@ -94,7 +94,9 @@ def verify_certificate(
     assembly = plain._assemble(plain._sample(X, y, sample_weight, tasks))
     stated = model._penalised
     reasons = _weights_that_differ(model)
-    if any(max(c, default=-1) >= assembly.problem.lattice.n_conditions for c in stated.conjunctions):
+    if any(
+        max(c, default=-1) >= assembly.problem.lattice.n_conditions for c in stated.conjunctions
+    ):
         return Verification(False, np.nan, np.nan, (*reasons, "X has other conditions than at fit"))
     path = LatticePath(assembly.problem, tol=float(model.tol))
     if not _install(path, stated):
