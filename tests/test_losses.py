@@ -663,3 +663,17 @@ def test_values_agree_with_scikit_learn():
     probabilities = get_loss("softmax").inverse_link(scores)
     value = get_loss("softmax").value(np.eye(4)[classes], scores).mean()
     assert_allclose(value, log_loss(classes, probabilities))
+
+
+@pytest.mark.parametrize(
+    "loss", [x for x in INSTANCES if x.curvature_kind == "approximation"], ids=repr
+)
+@given(f=predictions, seed=seeds)
+@fewer_examples
+def test_approximate_curvature_is_near_the_diagonal_of_the_hessian(loss, f, seed):
+    y = draw_targets(loss, np.random.default_rng(seed))
+    curvature, step = loss.curvature(y, f), 2.0**-18
+    for t in range(N_TASKS):
+        diagonal = sum(d[:, t] for d in gradient_differences(loss, y, f, t, step)) / 2
+        assert np.all(curvature[:, t] >= diagonal - 1e-5)
+        assert np.all(curvature[:, t] <= 2 * diagonal + 1e-5)

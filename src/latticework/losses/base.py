@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 Task = Literal["binary", "multiclass", "regression"]
-CurvatureKind = Literal["second derivative", "majoriser", "none"]
+CurvatureKind = Literal["second derivative", "majoriser", "approximation", "none"]
 
 EPS = float(np.finfo(np.float64).eps)
 # Dual variables come out of a few roundings; this close to an edge of the domain is on the edge.
@@ -49,9 +49,10 @@ class Loss(ABC):
         False for piecewise linear losses, which offer ``pieces`` and no ``curvature``.
     has_probability : bool
         Whether ``inverse_link`` returns class probabilities.
-    curvature_kind : {"second derivative", "majoriser", "none"}
+    curvature_kind : {"second derivative", "majoriser", "approximation", "none"}
         What ``curvature`` returns.  ``"second derivative"`` may be one of the two one-sided ones
-        where they differ; a ``"majoriser"`` is a diagonal matrix above the Hessian.
+        where they differ; a ``"majoriser"`` is a diagonal matrix above the Hessian, an
+        ``"approximation"`` lies between the diagonal of the Hessian and twice that.
     gradient_lipschitz : float
         Smallest L with ``||gradient(y, f) - gradient(y, g)|| <= L ||f - g||`` row by row;
         inf when there is none.  The conjugate is then 1/L-strongly convex.

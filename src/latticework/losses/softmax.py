@@ -32,7 +32,7 @@ class Softmax(Loss):
     task: ClassVar[Task] = "multiclass"
     joint: ClassVar[bool] = True
     has_probability: ClassVar[bool] = True
-    curvature_kind: ClassVar[CurvatureKind] = "majoriser"
+    curvature_kind: ClassVar[CurvatureKind] = "approximation"
     gradient_lipschitz: ClassVar[float] = 0.5
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
@@ -51,8 +51,14 @@ class Softmax(Loss):
         return softmax_of(f, axis=1) - y
 
     def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Probabilities p_k: diag(p) is above the Hessian ``diag(p) - p p'``."""
-        return softmax_of(f, axis=1)
+        """The smaller in sum of two diagonal matrices above the Hessian ``diag(p) - p p'``.
+
+        diag(p) is one; the other, ``2 p_k (1 - p_k)``, holds sums of the sizes of the Hessian's
+        rows and goes to zero with it where a class is almost certain.
+        """
+        p = softmax_of(f, axis=1)
+        undecided = (p * p).sum(axis=1, keepdims=True) <= 0.5
+        return np.where(undecided, p, 2.0 * p * (1.0 - p))
 
     def conjugate(self, y: FloatArray, u: FloatArray) -> FloatArray:
         """Negative entropy of ``p = y + u``, shape (n, 1)."""
