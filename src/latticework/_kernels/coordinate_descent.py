@@ -134,10 +134,6 @@ def descend(gram, gradient, mixing, is_plain, coefficients, penalty, sign, toler
     h = np.empty(n_latent)
     new = np.empty(n_latent)
     change = np.empty(n_tasks)
-    squares = 0.0
-    for t in range(n_tasks):
-        for s in range(n_latent):
-            squares += mixing[t, s] * mixing[t, s]
     everything = True
     for sweep in range(max_sweeps):
         largest = 0.0
@@ -159,7 +155,14 @@ def descend(gram, gradient, mixing, is_plain, coefficients, penalty, sign, toler
                     h[s] = max(gram[0 if shared else s, a, a], 1e-12 * top)
                     slope = gradient[a, s]
                 else:
-                    h[s] = top * squares
+                    h[s] = 0.0  # row sums of L' H L bound its eigenvalues
+                    for q in range(n_latent):
+                        entry = 0.0
+                        for t in range(n_tasks):
+                            own = gram[0 if shared else t, a, a]
+                            entry += mixing[t, s] * own * mixing[t, q]
+                        h[s] += abs(entry)
+                    h[s] = max(h[s], 1e-12 * top)
                     slope = 0.0
                     for t in range(n_tasks):
                         slope += gradient[a, t] * mixing[t, s]

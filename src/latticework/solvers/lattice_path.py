@@ -224,6 +224,8 @@ class LatticePath:
         A search need not prove more than ‖g_w‖ <= (1 + delta) alpha D_w.
         """
         spare = point.primal - target
+        if spare <= 0.0:  # nothing to spare, as where the objective is zero
+            return 0.0
         delta = min(1.0, spare / max(omega_term, spare))
         while delta > 1e-12:
             if self.problem.dual_value(point.dual_point / (1.0 + delta)) >= target:

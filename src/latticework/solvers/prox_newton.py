@@ -21,6 +21,11 @@ _MAX_STEPS = 100
 _MAX_SWEEPS = 1000
 _MAX_HALVINGS = 30
 _SUFFICIENT = 1e-4
+# A step leaves this share of the violation of the optimality conditions.  The gap does not say how
+# far to go: where alpha is small it may be large because of a single rule.
+_FORCING = 0.1
+_ROUNDING = 1e-15
+_SLOW = 0.5
 
 
 @dataclass
@@ -93,6 +98,29 @@ def largest_ratio(
     return np.linalg.norm(sided, axis=1) / penalty
 
 
+def _violation(
+    gradient: NDArray[np.float64],
+    latent: NDArray[np.float64],
+    price: NDArray[np.float64],
+    sign: NDArray[np.int8],
+) -> float:
+    """How far columns are from optimal: the largest distance of -gradient to price * subgradient.
+
+    Parameters
+    ----------
+    gradient, latent : ndarray of shape (k, S)
+    price : ndarray of shape (k,)
+    sign : ndarray of shape (k,)
+    """
+    pull = -gradient
+    pull[(latent == 0.0) & (sign[:, None] * pull < 0.0)] = 0.0
+    length = np.linalg.norm(latent, axis=1)
+    unit = np.divide(latent, length[:, None], out=np.zeros_like(latent), where=length[:, None] > 0)
+    used = np.linalg.norm(pull - price[:, None] * unit, axis=1)
+    unused = np.linalg.norm(pull, axis=1) - price
+    return float(np.where(length > 0.0, used, unused).max(initial=0.0))
+
+
 class ProximalNewton:
     """Solves the restricted problem of a smooth loss, warm started.
 
@@ -132,6 +160,7 @@ class ProximalNewton:
             Columns that may be used; all by default.
         """
         problem = self.problem
+        last_gap = np.inf
         for _ in range(_MAX_STEPS):
             f = model.predictions.T
             u = problem.loss.gradient(problem.targets, f)
@@ -145,7 +174,9 @@ class ProximalNewton:
             if gap <= relative_tolerance * abs(primal) or self._is_late():
                 break
             active = np.flatnonzero((ratios > alpha) | np.any(model.latent != 0.0, axis=1))
-            if not self._step(model, u, alpha, penalty, active, primal, gap):
+            # Progress that slow may be the fault of a Gram matrix that no longer fits.
+            fresh, last_gap = gap > _SLOW * last_gap, gap
+            if not self._step(model, u, alpha, penalty, active, primal, gap, fresh):
                 break
         return Restricted(primal, dual_point, ratio)
 
@@ -177,12 +208,13 @@ class ProximalNewton:
         active: NDArray,
         primal: float,
         gap: float,
+        fresh: bool,
     ) -> bool:
         """One proximal Newton step; False when the objective could not be decreased."""
         problem = self.problem
         slopes = np.ascontiguousarray((problem.weights * u).T)
         curvature = self._curvature(model)
-        gram = self.grams.get(active, curvature)
+        gram = self.grams.get(active, curvature, fresh=fresh)
         slope = np.vstack([slopes.sum(axis=1), self.working_set.correlate(slopes, active)])
         # The best intercept for given coefficients is linear in them: eliminate it.
         corner = np.maximum(gram[:, 0, 0], 1e-300)
@@ -191,10 +223,13 @@ class ProximalNewton:
         gradient = slope[1:] - (shift * slope[0][:, None]).T
         old = model.latent[active]
         new = old.copy()
+        price, sign = alpha * penalty[active], self.working_set.sign[active]
+        violation = _violation(gradient @ self._mixing, old, price, sign)
+        tolerance = min(0.05 * gap / max(1.0, float(np.abs(old).sum())), _FORCING * violation)
         kernels.descend(
             np.ascontiguousarray(centred), np.ascontiguousarray(gradient), self._mixing,
-            self._is_plain, new, alpha * penalty[active], self.working_set.sign[active],
-            0.05 * gap / max(1.0, float(np.abs(old).sum())), _MAX_SWEEPS,
+            self._is_plain, new, price, sign,
+            max(tolerance, _ROUNDING * float(np.abs(slopes).sum())), _MAX_SWEEPS,
         )  # fmt: skip
         latent_change = new - old
         change = latent_change if self._is_plain else latent_change @ self._mixing.T

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from latticework.solvers.problem import LatticeProblem
 
 _BLOCK = 16_384  # rows per block of a Gram matrix: a block of columns stays in the cache
+# With no more rows than these, Gram matrices are exact: the order of the rows changes nothing.
+_FEW_ROWS = 2048
 
 
 class WorkingSet:
@@ -146,10 +148,11 @@ class WorkingSet:
             out += coef[~is_rule].T @ self.problem.dense[which[~is_rule]]
         return out
 
-    def columns(self, which: NDArray, rows: slice) -> NDArray[np.float32]:
+    def columns(self, which: NDArray, rows: slice) -> NDArray[np.floating]:
         """Some columns over a block of rows, after a column of ones: (1 + k, rows)."""
         n = len(range(*rows.indices(self.problem.n_rows)))
-        out = np.empty((1 + len(which), n), np.float32)
+        dtype = np.float64 if self.problem.n_rows <= _FEW_ROWS else np.float32
+        out = np.empty((1 + len(which), n), dtype)
         out[0] = 1.0
         for a, w in enumerate(which):
             if w >= self.n_dense:
@@ -173,7 +176,7 @@ class GramCache:
         self._gram = np.empty((0, 0, 0))
         self._weights = np.empty((0, 0))
 
-    def get(self, which: NDArray, weights: NDArray) -> NDArray[np.float64]:
+    def get(self, which: NDArray, weights: NDArray, fresh: bool = False) -> NDArray[np.float64]:
         """Gram matrices (T, 1 + k, 1 + k) of a constant column and the columns ``which``.
 
         Parameters
@@ -181,20 +184,23 @@ class GramCache:
         which : ndarray of shape (k,)
         weights : ndarray of shape (T, n)
             Curvatures; (1, n) where all tasks share them.
+        fresh : bool
+            Whether the matrices must be those of these very weights.
         """
         missing = [int(w) for w in which if int(w) not in self._members]
-        if self._is_stale(weights) or len(self._members) > 2 * len(which) + 100:
+        allowed = 0.0 if fresh else self.staleness
+        if self._is_stale(weights, allowed) or len(self._members) > 2 * len(which) + 100:
             self._rebuild(which, weights)
         elif missing:
             self._extend(missing)
         place = np.array([0] + [1 + self._members[int(w)] for w in which])
         return self._gram[:, place[:, None], place[None, :]]
 
-    def _is_stale(self, weights: NDArray) -> bool:
+    def _is_stale(self, weights: NDArray, allowed: float) -> bool:
         if self._weights.shape != weights.shape:
             return True
         moved = np.abs(weights - self._weights).sum()
-        return bool(moved > self.staleness * self._weights.sum())
+        return bool(moved > allowed * self._weights.sum())
 
     def _rebuild(self, which: NDArray, weights: NDArray) -> None:
         self._weights = weights.copy()
@@ -225,5 +231,5 @@ class GramCache:
             b = self.working_set.columns(right, rows)
             a = b if same else self.working_set.columns(left, rows)
             for t, weights in enumerate(self._weights):
-                out[t] += (a * weights[rows].astype(np.float32)) @ b.T
+                out[t] += (a * weights[rows].astype(a.dtype)) @ b.T
         return out
