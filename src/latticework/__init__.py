@@ -29,7 +29,7 @@ _HOMES = {
 }
 _MODULES = ("exceptions", "losses")
 
-__all__ = [*sorted(_HOMES), "exceptions", "losses"]  # noqa: PLE0604
+__all__ = [*sorted(_HOMES), "exceptions", "losses"]
 
 
 def __getattr__(name: str) -> Any:

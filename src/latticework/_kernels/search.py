@@ -552,7 +552,9 @@ def _drop_hopeless(lattice, depth, node_sign, threshold, node, count):
                     is_own = node.lost[v, t, side] == largest
                     node.other[t, side] = node.second[t, side] if is_own else largest
             sign = node_sign + lattice.sign[node.valid[v]]
-            bound = bound_below(node.kept[v], node.other, sign, depth + 1, most_added, lattice.scale)
+            bound = bound_below(
+                node.kept[v], node.other, sign, depth + 1, most_added, lattice.scale
+            )
             if bound > threshold:
                 node.rank[left] = v
                 left += 1
@@ -579,9 +581,7 @@ def _order_children(lattice, depth, node_sign, node, count, children, bounds):
         sign = node_sign + lattice.sign[node.valid[v]]
         most_added = min(max_length - depth - 1, count - 1 - q)
         children[q] = node.valid[v]
-        bounds[q] = bound_below(
-            node.kept[v], node.most, sign, depth + 1, most_added, lattice.scale
-        )
+        bounds[q] = bound_below(node.kept[v], node.most, sign, depth + 1, most_added, lattice.scale)
         for t in range(node.most.shape[0]):
             for side in range(2):
                 node.most[t, side] = max(node.most[t, side], node.lost[v, t, side])
@@ -640,9 +640,7 @@ def _joint_sign(a, b):
 
 
 @njit(cache=True, nogil=True)
-def search_unit(
-    lattice, residual, root, root_sign, allowed, threshold, record, n_best, budget
-):
+def search_unit(lattice, residual, root, root_sign, allowed, threshold, record, n_best, budget):
     """Explore one unit.
 
     Parameters

@@ -73,7 +73,7 @@ def read_y(y: Any, n_rows: int) -> tuple[NDArray, tuple[str, ...] | None]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = column_or_1d(array, warn=True)
         names = None
-    if array.ndim not in (1, 2) or array.ndim == 2 and array.shape[1] == 0:
+    if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[1] == 0):
         raise ValueError(
             "y must be a vector, or a matrix with a column per label or target; got an array of "
             f"shape {array.shape}."

@@ -29,6 +29,8 @@ _UNIT_BUDGET = 40_000_000
 _UNITS_PER_ROUND = 16
 # Sums of n terms are exact to about n * 1e-16; bounds are loosened by more than that.
 _ROUNDING = 1.0 + 1e-9
+# Ratios that differ by less than this share of the largest one count as equal.
+_DISTINCT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,13 @@ class _Candidates:
         return self.items[0][0] if len(self.items) >= self.capacity else 0.0
 
     def ranked(self) -> list[tuple[float, tuple[int, ...]]]:
-        return sorted(self.items, key=lambda item: (-item[0], item[1]))
+        """By falling ratio; where they are equal up to rounding, by length and conditions.
+
+        Otherwise the order of the rows would decide which of two rules that select the same rows
+        is kept.
+        """
+        unit = _DISTINCT * max((ratio for ratio, _ in self.items), default=0.0) or 1.0
+        return sorted(self.items, key=lambda item: (-round(item[0] / unit), len(item[1]), item[1]))
 
 
 def find_conjunctions(
@@ -142,7 +150,9 @@ def find_conjunctions(
             break
         frontier.sort(key=lambda unit: (-unit.bound, unit.root.tolist()))
         batch, frontier = frontier[:_UNITS_PER_ROUND], frontier[_UNITS_PER_ROUND:]
-        results = map(explore, batch) if pool is None or len(batch) == 1 else pool.map(explore, batch)
+        results = (
+            map(explore, batch) if pool is None or len(batch) == 1 else pool.map(explore, batch)
+        )
         for ratios, lengths, paths, nodes, left in list(results):
             candidates.add(ratios, lengths, paths)
             n_nodes += int(nodes)
@@ -152,7 +162,7 @@ def find_conjunctions(
         budget = _UNIT_BUDGET
 
     ranked = candidates.ranked()
-    best = ranked[0][0] if ranked else 0.0
+    best = max((ratio for ratio, _ in ranked), default=0.0)
     bound = max([threshold, best, *(unit.bound for unit in frontier)])
     return SearchResult(
         [conjunction for _, conjunction in ranked],

@@ -49,7 +49,7 @@ _APPROACH_TOL = 0.05
 # Stages of a concave penalty at each alpha, and what a refit without penalty keeps of it, so that
 # it exists even where the classes can be separated.
 _STAGES = 2
-_LEAST_PENALTY = 1e-3
+_LEAST_PENALTY = 1e-2
 # A rule never gets cheaper than this share of its penalty in a stage: a dual point is feasible for
 # a free rule only if it is exactly orthogonal to it.
 _LEAST_DISCOUNT = 0.02
@@ -453,9 +453,7 @@ class LatticePath:
             self.model.latent.copy(), self.model.intercept.copy(), self.model.predictions.copy()
         )
         alpha = solution.alpha * max(1.0 - fraction, _LEAST_PENALTY)
-        self.restricted.solve(
-            model, alpha, self.penalty, _RESTRICTED_SHARE * self.tol, allowed=model.support
-        )
+        self.restricted.solve(model, alpha, self.penalty, self.tol, allowed=model.support)
         return self._as_solution(
             model, solution.alpha, solution.certificate, solution.status, solution.n_iter,
             solution.dual_point,

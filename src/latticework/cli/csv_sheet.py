@@ -1,0 +1,201 @@
+"""Reading CSV without any other library: one pass, cells kept as numbers of their distinct texts.
+
+A column is typed by its distinct texts: numbers where all of them are numbers, truth values where
+all are ``True`` or ``False`` in any case, otherwise text.  Empty cells and the usual marks
+(``NA``, ``N/A``, ``NaN``, ``null``, in any case) are missing.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import sys
+from array import array
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+
+from latticework.cli.errors import CommandError
+from latticework.rules.cells import (
+    CATEGORICAL,
+    LARGEST_EXACT_INTEGER,
+    Column,
+    as_kind,
+    column_of_codes,
+    column_of_numbers,
+    column_of_truths,
+    refuse_inexact_integers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+MISSING = frozenset({"", "na", "n/a", "nan", "null"})
+_TRUTHS = {"true": True, "false": False}
+_DELIMITERS = ",;\t"
+_ROWS_AT_A_TIME = 4096
+
+
+class _Numbering(dict[str, int]):
+    """Numbers for texts, given in the order in which they are first asked for."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = number = len(self)
+        return number
+
+
+class CsvSheet:
+    """The cells of a CSV file.
+
+    Parameters
+    ----------
+    path : str
+        A file, perhaps compressed (``.gz``), or ``-`` for standard input.
+    missing : collection of str
+        Further texts that mean a missing cell.
+    """
+
+    def __init__(self, path: str, missing: Collection[str] = ()) -> None:
+        self.path = path
+        self._marks = set(missing)
+        try:
+            with _opened(path) as file:
+                self._read(file)
+        except UnicodeDecodeError as error:
+            raise CommandError(
+                f"{path}: this is not UTF-8 text ({error.reason}). Convert it, for example with:  "
+                f"iconv -f latin1 -t utf-8 {path} > utf8.csv"
+            ) from error
+        except (csv.Error, EOFError, gzip.BadGzipFile) as error:
+            raise CommandError(f"{path}: this is not readable as CSV: {error}") from error
+
+    def _read(self, file: TextIO) -> None:
+        header = next((line for line in file if line.strip()), "")
+        if not header:
+            raise CommandError(
+                f"{self.path}: the file is empty; a line of column names must come first"
+            )
+        delimiter = max(_DELIMITERS, key=header.count)
+        rows = csv.reader(_with_first(header, file), delimiter=delimiter)
+        self.names = self._names(next(rows))
+        numberings = [_Numbering() for _ in self.names]
+        codes = [array("i") for _ in self.names]
+        full_rows = self._full_rows(rows)
+        while block := list(islice(full_rows, _ROWS_AT_A_TIME)):
+            columns = zip(*block, strict=True)
+            for cells, column, numbering in zip(columns, codes, numberings, strict=True):
+                column.extend(map(numbering.__getitem__, cells))
+        self._codes = dict(zip(self.names, codes, strict=True))
+        self._texts = dict(zip(self.names, map(list, numberings), strict=True))
+        self.n_rows = len(codes[0])
+
+    def _names(self, header: list[str]) -> list[str]:
+        names = [name.strip() or f"unnamed_{k}" for k, name in enumerate(header, start=1)]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise CommandError(
+                f"{self.path}: several columns are called {repeated[0]!r}; give every column a "
+                "name of its own"
+            )
+        return names
+
+    def _full_rows(self, rows: Any) -> Iterator[list[str]]:
+        width = len(self.names)
+        for row in rows:
+            if len(row) == width:
+                yield row
+            elif row:  # else a blank line
+                raise CommandError(
+                    f"{self.path}, line {rows.line_num}: {len(row)} cells, but the header names "
+                    f"{width} columns; correct the line, or put quotes around cells with commas"
+                )
+
+    # ---- columns ------------------------------------------------------------------------------
+
+    def column(self, name: str) -> Column:
+        """A column, typed by its cells."""
+        texts, codes, absent = self._column_parts(name)
+        present = [text for text, gone in zip(texts, absent, strict=True) if not gone]
+        numbers = [_number(text) for text in present]
+        if None not in numbers:
+            values = np.full(len(texts), np.nan)
+            values[~absent] = numbers
+            _refuse_inexact(name, present, values)
+            return column_of_numbers(name, values[codes])
+        if all(text.lower() in _TRUTHS for text in present):
+            truths = np.array([_TRUTHS.get(text.lower(), False) for text in texts])
+            return column_of_truths(name, truths[codes], absent[codes])
+        return self._text_column(name)
+
+    def column_as(self, name: str, kind: str, levels: Collection[Any]) -> Column:
+        """A column read as a model reads it.
+
+        Parameters
+        ----------
+        name, kind : str
+            As in the model.
+        levels : collection
+            Levels that the model's rules mention: where one is a text, cells are texts, even
+            those that look like numbers.
+        """
+        if kind == CATEGORICAL and any(isinstance(level, str) for level in levels):
+            return self._text_column(name)
+        return as_kind(self.column(name), kind)
+
+    def cells(self, name: str) -> list[Any]:
+        """The cells of a column as they are in the file."""
+        texts = self._texts[name]
+        return [texts[code] for code in self._codes[name]]
+
+    def _text_column(self, name: str) -> Column:
+        texts, codes, absent = self._column_parts(name)
+        return column_of_codes(name, np.where(absent[codes], -1, codes), texts)
+
+    def _column_parts(self, name: str) -> tuple[list[str], NDArray[np.int32], NDArray[np.bool_]]:
+        """Distinct texts without outer spaces, the number of each cell's, and which are missing."""
+        texts = [text.strip() for text in self._texts[name]]
+        distinct = {text: k for k, text in enumerate(dict.fromkeys(texts))}
+        renumbered = np.array([distinct[text] for text in texts], dtype=np.int32)
+        absent = [text.lower() in MISSING or text in self._marks for text in distinct]
+        codes = renumbered[np.array(self._codes[name], dtype=np.intp)]
+        return list(distinct), codes, np.array(absent, dtype=bool)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[TextIO]:
+    """A CSV file as text; errors of the operating system are the caller's to explain."""
+    if path == "-":
+        yield io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
+    elif path.endswith(".gz"):
+        with gzip.open(path, "rt", encoding="utf-8-sig", newline="") as file:
+            yield file
+    else:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            yield file
+
+
+def _with_first(line: str, rest: Iterable[str]) -> Iterator[str]:
+    yield line
+    yield from rest
+
+
+def _number(text: str) -> float | None:
+    """The number that a text writes, or None."""
+    try:
+        return float(text) if "_" not in text and text.isascii() else None
+    except ValueError:
+        return None
+
+
+def _refuse_inexact(name: str, texts: list[str], values: NDArray[np.float64]) -> None:
+    """Raise ValueError for whole numbers that 64-bit floats cannot tell apart."""
+    sizes = np.abs(values[np.isfinite(values)])
+    if sizes.max(initial=0.0) >= LARGEST_EXACT_INTEGER:
+        digits = [int(text) for text in texts if text.lstrip("+-").isdecimal()]
+        refuse_inexact_integers(name, min(digits, default=0), max(digits, default=0))

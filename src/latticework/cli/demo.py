@@ -1,0 +1,185 @@
+"""``latticework demo``: what the library does, on tic-tac-toe, in one screen."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+
+from latticework.cli.boards import (
+    DIAGONALS,
+    LINES,
+    SQUARES,
+    O,
+    X,
+    board_table,
+    final_boards,
+    has_won,
+)
+from latticework.cli.models import certificate_text, size_text
+from latticework.cli.sheets import check_writable, write_columns
+from latticework.cli.terminal import Progress, say, say_commands, say_labelled
+from latticework.estimators.assembly import take_rows
+from latticework.estimators.path import rule_path
+from latticework.rules.conditions import EQUAL, NOT_EQUAL
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from numpy.typing import NDArray
+
+    from latticework.estimators.path import RulePath
+    from latticework.rules.columns import Table
+    from latticework.rules.ensemble import RuleEnsemble
+    from latticework.rules.rule import Rule
+
+WON, NOT_WON = "x has won", "x has not won"
+_TEST_SHARE, _CHOICE_SHARE = 0.3, 0.25
+_N_ALPHAS = 20
+# Winning lines have three conditions: with a small penalty on length they pay less for them.
+_LENGTH_PENALTY = 0.4
+
+
+def run(options: Namespace) -> None:
+    """Learn who has won from 70 % of the boards, and tell the story."""
+    if options.save is not None:
+        check_writable(options.save)
+    boards = final_boards()
+    table = board_table(boards)
+    y = np.array([WON if has_won(board, X) else NOT_WON for board in boards])
+    learn, test = _parts(np.arange(len(y)), y, _TEST_SHARE, options.seed)
+    fit, choose = _parts(learn, y[learn], _CHOICE_SHARE, options.seed)
+    say_labelled(
+        "Tic-tac-toe",
+        f"all {len(y)} boards on which a game can end; x has won on {np.sum(y == WON)} of them",
+    )
+    with Progress("compiling and learning"):
+        loading = _seconds(lambda: _path(table, y, fit, n_alphas=3))[1]
+        choices, _ = _seconds(lambda: _path(table, y, fit))
+        best = _best(choices, take_rows(table, choose), y[choose])
+        path, seconds = _seconds(lambda: _path(table, y, learn))
+    model: Any = path[best]
+    _tell_learning(model, len(learn), len(choose), seconds, loading)
+    _draw(model.rules_)
+    say_labelled("Certificate", certificate_text(model.certificate_, relaxed=False))
+    _tell_test(model.rules_, take_rows(table, test), y[test])
+    _tell_next(options.save, boards, y)
+
+
+def _parts(
+    rows: NDArray[np.intp], y: NDArray[Any], share: float, seed: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Two parts of the rows; the second has this share of each class."""
+    first, second = train_test_split(rows, test_size=share, random_state=seed, stratify=y)
+    return np.sort(first), np.sort(second)
+
+
+def _path(
+    table: Table, y: NDArray[Any], rows: NDArray[np.intp], n_alphas: int = _N_ALPHAS
+) -> RulePath:
+    return rule_path(
+        take_rows(table, rows), y[rows], n_alphas=n_alphas, length_penalty=_LENGTH_PENALTY
+    )
+
+
+def _seconds(work: Any) -> tuple[Any, float]:
+    """What a function returns, and how long it took."""
+    started = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - started
+
+
+def _best(path: RulePath, table: Table, y: NDArray[Any]) -> int:
+    """Position on the path of the model with the least log loss on these rows."""
+    models: list[Any] = path.models
+    losses = [log_loss(y, model.predict_proba(table), labels=model.classes_) for model in models]
+    return int(np.argmin(losses))
+
+
+# ------------------------------------------------------------------------------------- telling
+
+
+def _tell_learning(model: Any, n_learn: int, n_choose: int, seconds: float, loading: float) -> None:
+    certificate = model.certificate_
+    n_conditions = certificate.lattice_size.bit_length() - 1
+    say_labelled(
+        "Question",
+        f"who has won? Conditions: a square holds x, o or b (blank), or does not; "
+        f"{n_conditions} conditions, {size_text(certificate.lattice_size)} = "
+        f"{certificate.lattice_size:,} conjunctions",
+    )
+    say_labelled(
+        "Learning",
+        f"{n_learn} boards, a path of {_N_ALPHAS} alphas, each certified, in {seconds:.2f} s (and "
+        f"{loading:.1f} s to load the machine code, which the first run compiles); "
+        f"{n_choose} of the boards chose alpha = {model.alpha_:.2g}",
+    )
+
+
+def winning_line(rule: Rule) -> tuple[int, ...] | None:
+    """The line on which a rule sees that x has won, where it is such a rule.
+
+    It tests the three squares of a line and nothing else, each for holding x or for not
+    holding o.
+    """
+    tests = {(condition.operator, condition.value) for condition in rule.conditions}
+    squares = tuple(sorted(SQUARES.index(condition.feature) for condition in rule.conditions))
+    in_favour = tests <= {(EQUAL, X), (NOT_EQUAL, O)} and rule.weights[0] > 0
+    return squares if squares in LINES and in_favour else None
+
+
+def _draw(ensemble: RuleEnsemble) -> None:
+    """The rules with the largest weights, as boards side by side."""
+    rules = sorted(ensemble, key=lambda rule: -rule.weight)[: len(LINES)]
+    found = {winning_line(rule) for rule in rules} - {None}
+    number = "the eight" if len(found) == len(LINES) else f"{len(found)} of the eight"
+    say_labelled(
+        "Rules",
+        f"{len(ensemble)}; the {len(rules)} with the largest weights are {number} ways to win:",
+    )
+    say()
+    drawings = [_drawing(rule) for rule in rules]
+    for row in range(3):
+        say("  ".join(drawing[row] for drawing in drawings).rstrip())
+    say("  ".join(f"{rule.weight:^+8.2f}" for rule in rules).rstrip())
+    say()
+    say("x: the square holds x   -o: it does not hold o   .: not tested")
+    negated = {winning_line(rule) for rule in rules if _is_negated(rule)}
+    if negated and negated <= set(DIAGONALS):
+        say("A diagonal without o is enough: every line of three meets it, so o has not won.")
+    say()
+
+
+def _is_negated(rule: Rule) -> bool:
+    return any(condition.operator == NOT_EQUAL for condition in rule.conditions)
+
+
+def _drawing(rule: Rule) -> list[str]:
+    """A rule as the three lines of a board, two characters to a square."""
+    marks = ["."] * len(SQUARES)
+    for condition in rule.conditions:
+        negation = "-" if condition.operator == NOT_EQUAL else ""
+        marks[SQUARES.index(condition.feature)] = f"{negation}{condition.value}"
+    return [" ".join(f"{mark:>2}" for mark in marks[k : k + 3]) for k in (0, 3, 6)]
+
+
+def _tell_test(ensemble: RuleEnsemble, table: Table, y: NDArray[Any]) -> None:
+    right = int(np.sum(ensemble.predict(table) == y))
+    say_labelled(
+        "Test",
+        f"{right} of the {len(y)} boards set aside are judged right: accuracy {right / len(y):.3f}",
+    )
+
+
+def _tell_next(path: str | None, boards: list[str], y: NDArray[Any]) -> None:
+    learn = f"latticework learn {path or 'boards.csv'} -t result --length-penalty {_LENGTH_PENALTY} --max-rules 60"
+    if path is None:
+        say_commands("Next", "latticework demo --save boards.csv", learn)
+        return
+    columns = dict(zip(SQUARES, map(list, zip(*boards, strict=True)), strict=True))
+    write_columns(path, {**columns, "result": y.tolist()})
+    say_labelled("Saved", path)
+    say_commands("Next", learn)

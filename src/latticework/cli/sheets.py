@@ -1,0 +1,212 @@
+"""Tables in files: CSV with nothing but Python, Parquet with pyarrow."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from latticework.cli.csv_sheet import CsvSheet
+from latticework.cli.errors import CommandError, blamed_on, listed, optional
+from latticework.rules.columns import Table, read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from latticework.rules.cells import Column
+
+STANDARD_STREAM = "-"
+PARQUET_ENDINGS = (".parquet", ".pq")
+
+
+class Sheet(Protocol):
+    """A table in a file, whose columns are typed when they are asked for."""
+
+    path: str
+    names: list[str]
+    n_rows: int
+
+    def column(self, name: str) -> Column:
+        """A column, typed by its cells."""
+
+    def column_as(self, name: str, kind: str, levels: Collection[Any]) -> Column:
+        """A column read as a model reads it, whose rules mention these levels."""
+
+    def cells(self, name: str) -> list[Any]:
+        """The cells of a column as they are in the file."""
+
+
+class ParquetSheet:
+    """The cells of a Parquet file.
+
+    Parameters
+    ----------
+    path : str
+    missing : collection of str
+        Texts that mean a missing cell, beside the missing cells of the file.
+    """
+
+    def __init__(self, path: str, missing: Collection[str] = ()) -> None:
+        parquet = optional("pyarrow.parquet", f"reading {path}")
+        arrow = optional("pyarrow", f"reading {path}")
+        self.path = path
+        try:
+            table = parquet.read_table(path)
+        except arrow.ArrowException as error:
+            raise CommandError(f"{path}: this is not readable as Parquet: {error}") from error
+        # Where pandas stores an index it is no column.
+        self.names = [name for name in table.column_names if not name.startswith("__index_level_")]
+        self.n_rows = table.num_rows
+        self._table = table
+        self._missing = list(missing)
+        self._arrow = arrow
+
+    def column(self, name: str) -> Column:
+        """A column, typed by its type in the file."""
+        return read_table(self._one(name))[name]
+
+    def column_as(self, name: str, kind: str, levels: Collection[Any]) -> Column:
+        """A column read as a model reads it; the levels make no difference here."""
+        return read_table(self._one(name), names=[name], kinds=[kind])[name]
+
+    def cells(self, name: str) -> list[Any]:
+        """The cells of a column as they are in the file."""
+        return list(self._table[name].to_pylist())
+
+    def _one(self, name: str) -> Any:
+        """A table of one column, with nulls for texts that mean a missing cell."""
+        column = self._table[name]
+        if self._missing and self._arrow.types.is_string(column.type):
+            compute = optional("pyarrow.compute", "--missing")
+            marked = compute.is_in(column, value_set=self._arrow.array(self._missing))
+            column = compute.if_else(marked, self._arrow.scalar(None, column.type), column)
+        return self._arrow.table({name: column})
+
+
+def open_sheet(path: str, missing: Sequence[str] = ()) -> Sheet:
+    """The table of a file; its ending says which kind it is.
+
+    Raises
+    ------
+    CommandError
+        When there is no such file, or it is not what its ending says, or it has no rows.
+    """
+    kind = ParquetSheet if path.lower().endswith(PARQUET_ENDINGS) else CsvSheet
+    try:
+        sheet: Sheet = kind(path, missing)
+    except FileNotFoundError as error:
+        raise CommandError(f"{path}: there is no such file{_similar_files(path)}") from error
+    except IsADirectoryError as error:
+        raise CommandError(f"{path}: this is a folder; name a file in it") from error
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror or error}") from error
+    if sheet.n_rows == 0:
+        raise CommandError(f"{path}: the file has column names, but no rows")
+    return sheet
+
+
+def _similar_files(path: str) -> str:
+    """A hint at the tables in the folder that was searched."""
+    endings = (".csv", ".csv.gz", ".tsv", *PARQUET_ENDINGS)
+    try:
+        found = sorted(name for name in os.listdir(Path(path).parent) if name.endswith(endings))
+    except OSError:
+        return ", nor the folder it should be in"
+    return f"; the folder holds {listed(found, 5)}" if found else ""
+
+
+def require_columns(sheet: Sheet, names: Sequence[str], what: str) -> None:
+    """Raise CommandError unless a file has all these columns.
+
+    Parameters
+    ----------
+    sheet : Sheet
+    names : sequence of str
+    what : str
+        Who wants them: the error is ``<file>: there is no column 'x', <what>; ...``.
+    """
+    absent = [name for name in names if name not in sheet.names]
+    if absent:
+        noun = "column" if len(absent) == 1 else "columns"
+        raise CommandError(
+            f"{sheet.path}: there is no {noun} {listed(absent)}, {what}; the file has "
+            f"{listed(sheet.names)}"
+        )
+
+
+def table_of(sheet: Sheet, names: Sequence[str]) -> Table:
+    """Columns of a file, each typed by its cells."""
+    with blamed_on(sheet.path):
+        return Table(tuple(sheet.column(name) for name in names), sheet.n_rows)
+
+
+# ------------------------------------------------------------------------------------ writing
+
+
+def check_writable(path: str) -> None:
+    """Raise CommandError when a file could not be written, before any work is done for it."""
+    if path == STANDARD_STREAM:
+        return
+    folder = Path(path).parent
+    if Path(path).is_dir():
+        raise CommandError(f"{path}: this is a folder; name a file in it")
+    if not folder.is_dir():
+        raise CommandError(f"{path}: the folder {str(folder)!r} does not exist; create it first")
+    if path.lower().endswith(PARQUET_ENDINGS):
+        optional("pyarrow.parquet", f"writing {path}")
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a file, or standard output."""
+    if path == STANDARD_STREAM:
+        _write_to_output(text)
+        return
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _write_to_output(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+    except UnicodeEncodeError as error:
+        raise CommandError(
+            f"standard output is {error.encoding} and cannot hold {text[error.start]!r}: write to "
+            "a file with -o FILE, or set PYTHONIOENCODING=utf-8"
+        ) from error
+
+
+def write_columns(path: str, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write columns of equal length as CSV or Parquet, whichever the file's ending says."""
+    try:
+        if path.lower().endswith(PARQUET_ENDINGS):
+            parquet = optional("pyarrow.parquet", f"writing {path}")
+            arrow = optional("pyarrow", f"writing {path}")
+            parquet.write_table(arrow.table(dict(columns)), path)
+        elif path == STANDARD_STREAM:
+            _write_rows(sys.stdout, columns)
+        else:
+            with Path(path).open("w", encoding="utf-8", newline="") as file:
+                _write_rows(file, columns)
+    except UnicodeEncodeError as error:
+        raise CommandError(
+            f"standard output is {error.encoding}: write to a file with -o FILE, or set "
+            "PYTHONIOENCODING=utf-8"
+        ) from error
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _write_rows(file: Any, columns: Mapping[str, Sequence[Any]]) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+
+
+def _unwritable(path: str, error: OSError) -> CommandError:
+    return CommandError(f"{path}: this cannot be written: {error.strerror or error}")

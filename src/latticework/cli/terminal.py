@@ -1,0 +1,127 @@
+"""What a person sees: lines of text that fit, and a sign of life while a fit runs."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+import threading
+import time
+from typing import Any, Self, TextIO
+
+# A fit that ends sooner needs no sign of life; after that the line is renewed this often.
+_QUIET_SECONDS = 0.5
+_RENEWAL_SECONDS = 0.2
+LABEL_WIDTH = 13
+
+
+def say(text: str = "") -> None:
+    """A line on standard output; characters that it cannot encode are escaped."""
+    _write(sys.stdout, text)
+
+
+def say_error(text: str) -> None:
+    """A line on standard error, likewise."""
+    sys.stdout.flush()
+    _write(sys.stderr, text)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+def terminal_width() -> int:
+    """Columns of the terminal, 80 where that is unknown."""
+    return max(40, shutil.get_terminal_size((80, 24)).columns)
+
+
+def say_labelled(label: str, text: str) -> None:
+    """A short label, then text folded to the width of the terminal beside it."""
+    say(
+        textwrap.fill(
+            text,
+            width=terminal_width(),
+            initial_indent=f"{label:<{LABEL_WIDTH}}",
+            subsequent_indent=" " * LABEL_WIDTH,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    )
+
+
+def say_commands(label: str, *commands: str) -> None:
+    """Commands to copy, one a line and never folded, with a label before the first."""
+    for command in commands:
+        say(f"{label:<{LABEL_WIDTH}}{command}")
+        label = ""
+
+
+class Progress:
+    """A line that is rewritten while a fit runs; nothing at all where there is no terminal.
+
+    It is a callback of scikit-learn's too, and then counts the steps that a fit reports: alphas
+    and folds.
+
+    Parameters
+    ----------
+    label : str
+        What is going on.
+    hint : str, optional
+        What the reader can do meanwhile.
+    stream : text stream, optional
+        Standard error by default.
+    """
+
+    def __init__(self, label: str, hint: str = "", stream: TextIO | None = None) -> None:
+        self.label = label
+        self.hint = hint
+        self.stream = sys.stderr if stream is None else stream
+        self.n_steps: dict[str, int] = {}
+        self._finished = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        if self.stream.isatty():
+            self._thread = threading.Thread(target=self._run, daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._finished.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        started = time.perf_counter()
+        if self._finished.wait(_QUIET_SECONDS):
+            return
+        length = 0
+        while not self._finished.is_set():
+            line = self._line(time.perf_counter() - started)[: terminal_width() - 1]
+            self.stream.write("\r" + line.ljust(length))
+            self.stream.flush()
+            length = len(line)
+            self._finished.wait(_RENEWAL_SECONDS)
+        self.stream.write("\r" + " " * length + "\r")
+        self.stream.flush()
+
+    def _line(self, seconds: float) -> str:
+        steps = [f", {number} {name}s solved" for name, number in self.n_steps.items()]
+        return f"{self.label}: {seconds:.0f} s{''.join(steps)}  {self.hint}"
+
+    # ---- scikit-learn's callback protocol -----------------------------------------------------
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Nothing to prepare."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """Nothing to show before a task."""
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+        """Count the step, unless it is the fit itself."""
+        if context.parent is not None:
+            self.n_steps[context.task_name] = self.n_steps.get(context.task_name, 0) + 1
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing to put away."""
