@@ -102,21 +102,65 @@ def _shrink_group(z, h, threshold, sign, out):
 
 
 @njit(cache=True, nogil=True)
-def descend(gram, gradient, mixing, is_plain, coefficients, penalty, sign, tolerance, max_sweeps):
+def _block_step(a, gradient, mixing, curvature, coefficients, penalty, sign, step):
+    """Change of one block that minimises a quadratic upper bound; returns how far it moves.
+
+    ``step`` (S,) receives the change; the distance is in units of the gradient.
+    """
+    n_latent = step.shape[0]
+    z = np.empty(n_latent)
+    for s in range(n_latent):
+        slope = 0.0
+        for t in range(gradient.shape[1]):
+            slope += gradient[a, t] * mixing[t, s]
+        z[s] = curvature[a, s] * coefficients[a, s] - slope
+    if n_latent == 1:
+        step[0] = _shrink_scalar(z[0], curvature[a, 0], penalty[a], sign[a])
+    else:
+        _shrink_group(z, curvature[a], penalty[a], sign[a], step)
+    moved = 0.0
+    for s in range(n_latent):
+        step[s] -= coefficients[a, s]
+        moved = max(moved, abs(step[s]) * curvature[a, s])
+    return moved
+
+
+@njit(cache=True, nogil=True)
+def _move_block(a, gram, pairs, mixing, step, coefficients, gradient):
+    """Add a change to one block, and what it does to the gradient of all blocks."""
+    n_latent = step.shape[0]
+    for s in range(n_latent):
+        coefficients[a, s] += step[s]
+    for p in range(pairs.shape[0]):
+        change = 0.0
+        for s in range(n_latent):
+            change += mixing[pairs[p, 2], s] * step[s]
+        if change != 0.0:
+            row = gram[pairs[p, 0], a]
+            t = pairs[p, 1]
+            for b in range(gradient.shape[0]):
+                gradient[b, t] += row[b] * change
+
+
+@njit(cache=True, nogil=True)
+def descend(
+    gram, pairs, gradient, mixing, curvature, coefficients, penalty, sign, tolerance, max_sweeps
+):
     """Block coordinate descent on a penalised quadratic.
 
     Minimises over V (k, S), in place,
 
-        sum_t [ <G_t, F_t - F0_t> + 1/2 (F_t - F0_t)' H_t (F_t - F0_t) ] + sum_a penalty_a ‖V_a‖
+        <G, F - F0> + 1/2 sum_p (F - F0)_t(p)' H_p (F - F0)_t'(p) + sum_a penalty_a ‖V_a‖
 
-    where F = V L' and F0 is its value at the start.
+    where F = V L' is (k, T), F0 is its value at the start and p goes over pairs (t, t') of tasks.
 
     Parameters
     ----------
-    gram : (T, k, k) float64, H; or (1, k, k) where all tasks share one
+    gram : (M, k, k) float64, matrices H whose rows are read: H_p[b, a] = gram[m(p), a, b]
+    pairs : (P, 3) int64, for each pair the number m(p) of its matrix, t and t'
     gradient : (k, T) float64, G at the start; on return the gradient at the solution
     mixing : (T, S) float64, L
-    is_plain : whether L is the identity
+    curvature : (k, S) float64, diagonal matrices above each block's own Hessian, all > 0
     coefficients : (k, S) float64, V
     penalty : (k,) float64
     sign : (k,) int8, side to which the coefficients of a block are restricted, or 0
@@ -128,12 +172,7 @@ def descend(gram, gradient, mixing, is_plain, coefficients, penalty, sign, toler
     n_sweeps : int
     """
     n_blocks, n_latent = coefficients.shape
-    n_tasks = gradient.shape[1]
-    shared = gram.shape[0] == 1
-    z = np.empty(n_latent)
-    h = np.empty(n_latent)
-    new = np.empty(n_latent)
-    change = np.empty(n_tasks)
+    step = np.empty(n_latent)
     everything = True
     for sweep in range(max_sweeps):
         largest = 0.0
@@ -145,53 +184,10 @@ def descend(gram, gradient, mixing, is_plain, coefficients, penalty, sign, toler
                         idle = False
                 if idle:
                     continue
-            top = 0.0
-            for t in range(n_tasks):
-                top = max(top, gram[0 if shared else t, a, a])
-            if top <= 0.0:
-                continue
-            for s in range(n_latent):
-                if is_plain:
-                    h[s] = max(gram[0 if shared else s, a, a], 1e-12 * top)
-                    slope = gradient[a, s]
-                else:
-                    h[s] = 0.0  # row sums of L' H L bound its eigenvalues
-                    for q in range(n_latent):
-                        entry = 0.0
-                        for t in range(n_tasks):
-                            own = gram[0 if shared else t, a, a]
-                            entry += mixing[t, s] * own * mixing[t, q]
-                        h[s] += abs(entry)
-                    h[s] = max(h[s], 1e-12 * top)
-                    slope = 0.0
-                    for t in range(n_tasks):
-                        slope += gradient[a, t] * mixing[t, s]
-                z[s] = h[s] * coefficients[a, s] - slope
-            if n_latent == 1:
-                new[0] = _shrink_scalar(z[0], h[0], penalty[a], sign[a])
-            else:
-                _shrink_group(z, h, penalty[a], sign[a], new)
-            moved = 0.0
-            for s in range(n_latent):
-                new[s] -= coefficients[a, s]
-                moved = max(moved, abs(new[s]) * h[s])
-            if moved == 0.0:
-                continue
-            largest = max(largest, moved)
-            for t in range(n_tasks):
-                if is_plain:
-                    change[t] = new[t]
-                else:
-                    change[t] = 0.0
-                    for s in range(n_latent):
-                        change[t] += mixing[t, s] * new[s]
-            for s in range(n_latent):
-                coefficients[a, s] += new[s]
-            for t in range(n_tasks):
-                if change[t] != 0.0:
-                    row = gram[0 if shared else t, a]
-                    for b in range(n_blocks):
-                        gradient[b, t] += row[b] * change[t]
+            moved = _block_step(a, gradient, mixing, curvature, coefficients, penalty, sign, step)
+            if moved > 0.0:
+                largest = max(largest, moved)
+                _move_block(a, gram, pairs, mixing, step, coefficients, gradient)
         if largest <= tolerance:
             if everything:
                 return sweep + 1

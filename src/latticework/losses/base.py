@@ -88,6 +88,18 @@ class Loss(ABC):
     def curvature(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Newton weights, shape (n, T), all >= 0: see ``curvature_kind``."""
 
+    def hessian(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Second derivatives d²l / df_s df_t of a joint loss, for the pairs s <= t of tasks.
+
+        Returns
+        -------
+        ndarray of shape (T (T + 1) / 2, n)
+            In the order of ``np.triu_indices(T)``.
+        """
+        raise NotImplementedError(
+            f"The {self.name} loss is a sum over tasks; its second derivatives are its curvature."
+        )
+
     @abstractmethod
     def conjugate(self, y: FloatArray, u: FloatArray) -> FloatArray:
         """Conjugate ``sup_f u f - l(y, f)``; +inf outside the dual domain.

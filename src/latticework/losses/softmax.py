@@ -60,6 +60,12 @@ class Softmax(Loss):
         undecided = (p * p).sum(axis=1, keepdims=True) <= 0.5
         return np.where(undecided, p, 2.0 * p * (1.0 - p))
 
+    def hessian(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """``diag(p) - p p'`` with p the class probabilities, its upper triangle (.., n)."""
+        p = np.ascontiguousarray(softmax_of(f, axis=1).T)
+        first, second = np.triu_indices(len(p))
+        return p[first] * np.where((first == second)[:, np.newaxis], 1.0 - p[second], -p[second])
+
     def conjugate(self, y: FloatArray, u: FloatArray) -> FloatArray:
         """Negative entropy of ``p = y + u``, shape (n, 1)."""
         p = y + u

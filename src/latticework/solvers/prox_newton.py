@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latticework._kernels import coordinate_descent as kernels
+from latticework.solvers import quadratic
 from latticework.solvers.working_set import GramCache
 
 if TYPE_CHECKING:
@@ -18,14 +18,17 @@ if TYPE_CHECKING:
     from latticework.solvers.working_set import WorkingSet
 
 _MAX_STEPS = 100
-_MAX_SWEEPS = 1000
 _MAX_HALVINGS = 30
 _SUFFICIENT = 1e-4
 # A step leaves this share of the violation of the optimality conditions.  The gap does not say how
 # far to go: where alpha is small it may be large because of a single rule.
 _FORCING = 0.1
 _ROUNDING = 1e-15
+_FLOOR = 1e-6
 _SLOW = 0.5
+# The Hessian of a loss that couples its tasks is formed up to so many entries; beyond, steps use
+# a diagonal matrix above it.
+_MOST_ENTRIES = 40_000_000
 
 
 @dataclass
@@ -134,8 +137,10 @@ class ProximalNewton:
         self.deadline = deadline
         self.problem: LatticeProblem = working_set.problem
         self.grams = GramCache(working_set)
+        self.joint_grams = GramCache(working_set)
         mixing = self.problem.mixing
         self._is_plain = mixing is None
+        self._is_joint = False  # whether steps couple the tasks
         self._mixing = np.eye(self.problem.n_tasks) if mixing is None else mixing
 
     def solve(
@@ -161,6 +166,7 @@ class ProximalNewton:
         """
         problem = self.problem
         last_gap = np.inf
+        self._is_joint = False
         for _ in range(_MAX_STEPS):
             f = model.predictions.T
             u = problem.loss.gradient(problem.targets, f)
@@ -213,32 +219,49 @@ class ProximalNewton:
         """One proximal Newton step; False when the objective could not be decreased."""
         problem = self.problem
         slopes = np.ascontiguousarray((problem.weights * u).T)
-        curvature = self._curvature(model)
-        gram = self.grams.get(active, curvature, fresh=fresh)
         slope = np.vstack([slopes.sum(axis=1), self.working_set.correlate(slopes, active)])
-        # The best intercept for given coefficients is linear in them: eliminate it.
-        corner = np.maximum(gram[:, 0, 0], 1e-300)
-        shift = gram[:, 0, 1:] / corner[:, None]
-        centred = gram[:, 1:, 1:] - shift[:, :, None] * gram[:, 0, None, 1:]
-        gradient = slope[1:] - (shift * slope[0][:, None]).T
+        local = self._quadratic(model, active, slope, fresh)
         old = model.latent[active]
-        new = old.copy()
         price, sign = alpha * penalty[active], self.working_set.sign[active]
-        violation = _violation(gradient @ self._mixing, old, price, sign)
+        violation = _violation(local.gradient @ self._mixing, old, price, sign)
         tolerance = min(0.05 * gap / max(1.0, float(np.abs(old).sum())), _FORCING * violation)
-        kernels.descend(
-            np.ascontiguousarray(centred), np.ascontiguousarray(gradient), self._mixing,
-            self._is_plain, new, price, sign,
-            max(tolerance, _ROUNDING * float(np.abs(slopes).sum())), _MAX_SWEEPS,
-        )  # fmt: skip
+        tolerance = max(tolerance, _ROUNDING * float(np.abs(slopes).sum()))
+        new = local.descend(old, self._mixing, price, sign, tolerance)
         latent_change = new - old
         change = latent_change if self._is_plain else latent_change @ self._mixing.T
-        intercept_change = -slope[0] / corner - np.einsum("tk,kt->t", shift, change)
+        intercept_change = local.intercept_change(change)
         move = np.repeat(intercept_change[:, None], problem.n_rows, axis=1)
         self.working_set.predict(change, active, move)
         return self._search_line(
             model, active, latent_change, intercept_change, move, slopes, alpha, penalty, primal
         )
+
+    def _quadratic(
+        self, model: Model, active: NDArray, slope: NDArray, fresh: bool
+    ) -> quadratic.Quadratic:
+        """The loss around the model, to second order.
+
+        Where the loss couples the tasks, a diagonal matrix above its Hessian takes the first
+        steps cheaply, and the Hessian itself the last ones.
+        """
+        problem = self.problem
+        entries = problem.n_tasks**2 * max(problem.n_rows, len(active) ** 2)
+        self._is_joint = problem.loss.joint and (fresh or self._is_joint)
+        if self._is_joint and entries <= _MOST_ENTRIES:
+            hessian = self._hessian(model)
+            return quadratic.joint(self.joint_grams.get(active, hessian, fresh=True), slope)
+        curvature = self._curvature(model)
+        return quadratic.separable(self.grams.get(active, curvature, fresh=fresh), slope)
+
+    def _hessian(self, model: Model) -> NDArray[np.float64]:
+        """c times the Hessian of a joint loss, (T (T + 1) / 2, n), a little above it."""
+        problem = self.problem
+        hessian = problem.loss.hessian(problem.targets, model.predictions.T)
+        hessian *= problem.weights[:, 0]
+        first, second = np.triu_indices(problem.n_tasks)
+        own = hessian[first == second]
+        hessian[first == second] = own + _FLOOR * own.mean(axis=1, keepdims=True)
+        return hessian
 
     def _curvature(self, model: Model) -> NDArray[np.float64]:
         """c times the curvature of the loss, (T, n); (1, n) where the tasks share it."""
@@ -249,8 +272,7 @@ class ProximalNewton:
             weighted = weighted[:1]
         # Where a loss is flat (an outlier, a row beyond the margin) a little curvature keeps the
         # model strictly convex; the line search takes care of the rest.
-        floor = 1e-6 * weighted.sum(axis=1, keepdims=True) / max(1, weighted.shape[1])
-        return np.maximum(weighted, floor)
+        return np.maximum(weighted, _FLOOR * weighted.mean(axis=1, keepdims=True))
 
     def _search_line(
         self,

@@ -200,7 +200,7 @@ class GramCache:
         if self._weights.shape != weights.shape:
             return True
         moved = np.abs(weights - self._weights).sum()
-        return bool(moved > allowed * self._weights.sum())
+        return bool(moved > allowed * np.abs(self._weights).sum())
 
     def _rebuild(self, which: NDArray, weights: NDArray) -> None:
         self._weights = weights.copy()

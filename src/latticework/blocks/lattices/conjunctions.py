@@ -92,7 +92,7 @@ class ConjunctionLattice:
         lengths = np.arange(self.longest + 1, dtype=np.float64)
         with np.errstate(over="ignore"):
             scale = (1.0 + self.length_penalty) ** lengths
-        common = {"kind": kind, "sign": signs.astype(np.int8), "scale": scale}
+        common: dict[str, NDArray] = {"kind": kind, "sign": signs.astype(np.int8), "scale": scale}
         if np.all(kind == kernels.TRUE) and len(table):
             return self._compiled_boolean(common)
         codes = np.ascontiguousarray(self.codes)
