@@ -236,7 +236,7 @@ def rules_of(assembly: Assembly, solution: Solution) -> tuple[RuleEnsemble, NDAr
     lattice = assembly.problem.lattice
     conjunctions = [_essential(assembly, conjunction) for conjunction in solution.conjunctions]
     indicators = [lattice.indicator(conjunction) for conjunction in conjunctions]
-    held = np.array(indicators, dtype=np.uint8).reshape(len(conjunctions), lattice.n_rows)
+    held = np.array(indicators, dtype=np.bool_).reshape(len(conjunctions), lattice.n_rows)
     found = rule_statistics(
         held.T, assembly.targets.plain, solution.coef, assembly.targets.output,
         assembly.sample_weight,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -28,6 +30,7 @@ from latticework.estimators.assembly import (
     row_factors,
     rules_of,
 )
+from latticework.estimators.callbacks import FitReport
 from latticework.estimators.targets import refuse_weightless
 from latticework.exceptions import CertificateWarning
 from latticework.losses import Loss, get_loss
@@ -109,12 +112,11 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
         started = time.perf_counter()
         self._check_parameters()
         assembly = self._assemble(self._sample(X, y, sample_weight, tasks))
-        return self._fit_assembly(assembly, started)
+        return self._fit_assembly(assembly, started, (X, y, sample_weight))
 
     @with_callbacks
-    def _fit_assembly(self, assembly: Assembly, started: float) -> Self:
-        context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self)
+    def _fit_assembly(self, assembly: Assembly, started: float, given: tuple) -> Self:
+        report = FitReport(self, *given)
         path = self._path(assembly, started)
         self._resume(path, assembly)
         if self.C is not None:
@@ -123,17 +125,23 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
             alpha = DEFAULT_ALPHA if self.alpha is None else float(self.alpha)
             for solution in path.approach(alpha):
                 self._report(solution)
-                step = context.subcontext(task_name="alpha")
-                step.call_on_fit_task_begin(estimator=self)
-                if step.call_on_fit_task_end(estimator=self) and solution.alpha != alpha:
+                attributes = partial(self._attributes_at, assembly, solution)
+                if report.step("alpha", attributes) and solution.alpha != alpha:
                     solution = path.stopped_at(alpha)
                     break
         penalised = solution
         if self.relax > 0.0:
             solution = path.relaxed(solution, float(self.relax))
         self._store(assembly, penalised, solution)
-        context.call_on_fit_task_end(estimator=self)
+        self._warn_if_open(stacklevel=5)
+        report.end()
         return self
+
+    def _attributes_at(self, assembly: Assembly, solution: Solution) -> dict[str, Any]:
+        """The attributes of this estimator if its fit ended with ``solution``."""
+        model = copy.copy(self)
+        model._store(assembly, solution, solution)
+        return dict(vars(model))
 
     def _path(self, assembly: Assembly, started: float) -> LatticePath:
         """The solver for the assembled problem, with this estimator's limits."""
@@ -324,6 +332,8 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
     # ---- what a fit leaves behind -------------------------------------------------------------
 
     def _store(self, assembly: Assembly, penalised: Solution, solution: Solution) -> None:
+        if assembly.targets.joint:
+            penalised, solution = _centred(penalised), _centred(solution)
         self.rules_, order = rules_of(assembly, solution)
         self._propositions = assembly.propositions
         nothing = np.empty((0, 0))
@@ -337,7 +347,6 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
         self.dual_gap_ = certificate.gap
         self.status_ = solution.status
         self.certificate_ = certificate
-        self._warn_if_open(certificate)
 
     def _set_weights(self, solution: Solution, order: NDArray) -> None:
         coef, intercept = solution.coef[order], solution.intercept
@@ -345,7 +354,8 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
         self.coef_ = coef[:, 0].copy() if single else coef
         self.intercept_ = float(intercept[0]) if single else intercept.copy()
 
-    def _warn_if_open(self, certificate: Certificate) -> None:
+    def _warn_if_open(self, stacklevel: int) -> None:
+        certificate = self.certificate_
         if self.status_ == outcome.OPTIMAL and certificate.relative_gap <= max(self.tol, 1e-9):
             return
         reason = {
@@ -359,7 +369,7 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
             f"{certificate.dual:.6g}). It is the best one found and its certificate is valid; "
             "raise the limit or tol, or make alpha larger.",
             CertificateWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
     # ---- using a fitted model -----------------------------------------------------------------
@@ -407,6 +417,11 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
 
 def _names_of(propositions: Propositionalizer) -> tuple[str, ...]:
     return tuple(propositions._names)
+
+
+def _centred(solution: Solution) -> Solution:
+    """The same probabilities from softmax scores whose intercepts sum to zero."""
+    return replace(solution, intercept=solution.intercept - solution.intercept.mean())
 
 
 def _write(line: str) -> None:

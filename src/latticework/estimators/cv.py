@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -15,6 +16,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from latticework.estimators.base import BaseRuleEstimator
+from latticework.estimators.callbacks import FitReport
 from latticework.estimators.folds import make_folds
 from latticework.estimators.path import grid_of_alphas
 from latticework.estimators.rules import (
@@ -106,23 +108,23 @@ class _CrossValidated(BaseRuleEstimator):
         self._check_parameters()
         sample = self._sample(X, y, sample_weight, tasks)
         folds = make_folds(self.cv, sample.targets, sample.weight, self.random_state)
-        labels = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
-        rate = make_scorer(self.scoring, self._loss(sample.targets), sample, labels)
-        return self._fit_sample(sample, folds, rate, started)
+        rate = make_scorer(self.scoring, self._loss(sample.targets), sample)
+        return self._fit_sample(sample, folds, rate, started, (X, y, sample_weight))
 
     @with_callbacks
-    def _fit_sample(self, sample: Sample, folds: Folds, rate: Scorer, started: float) -> Self:
-        context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self)
+    def _fit_sample(
+        self, sample: Sample, folds: Folds, rate: Scorer, started: float, given: tuple
+    ) -> Self:
+        report = FitReport(self, *given)
         families = []
         for length_penalty, concavity in product(
             self._values("length_penalty"), self._values("concavity")
         ):
             plain = self._plain_with(length_penalty=length_penalty, concavity=concavity)
-            families.append(self._family(plain, sample, started, context))
-        scores = self._scores(families, sample, folds, rate, started, context)
+            families.append(self._family(plain, sample, started, report))
+        scores = self._scores(families, sample, folds, rate, started, report)
         self._keep(families, scores)
-        context.call_on_fit_task_end(estimator=self)
+        report.end()
         return self
 
     # ---- settings -----------------------------------------------------------------------------
@@ -161,7 +163,7 @@ class _CrossValidated(BaseRuleEstimator):
     # ---- the models of all rows ---------------------------------------------------------------
 
     def _family(
-        self, plain: BaseRuleEstimator, sample: Sample, started: float, context: Any
+        self, plain: BaseRuleEstimator, sample: Sample, started: float, report: FitReport
     ) -> Family:
         """All models of one path, on all rows."""
         if self.time_limit is not None:
@@ -174,7 +176,8 @@ class _CrossValidated(BaseRuleEstimator):
             self._report(solution)
             # Dual points are as large as the data, and only a solver needs them.
             family.add(replace(solution, dual_point=np.empty((0, 0))), path)
-            if _stops(context, self, "alpha") or self._is_beyond(solution):
+            attributes = partial(self._attributes_at, assembly, solution)
+            if report.step("alpha", attributes) or self._is_beyond(solution):
                 break
         return family
 
@@ -201,7 +204,7 @@ class _CrossValidated(BaseRuleEstimator):
         folds: Folds,
         rate: Scorer,
         started: float,
-        context: Any,
+        report: FitReport,
     ) -> NDArray[np.float64]:
         """Scores (candidates, folds) of the candidates of all families."""
         scores = np.full((sum(len(f.candidates) for f in families), len(folds)), NOT_SCORED)
@@ -218,7 +221,7 @@ class _CrossValidated(BaseRuleEstimator):
         try:
             for k, column in enumerate(workers(delayed(score)(k) for k in range(len(folds)))):
                 scores[:, k] = column
-                if _stops(context, self, "fold"):
+                if report.step("fold"):
                     break
         except KeyboardInterrupt:
             pass  # what was scored so far decides
@@ -258,6 +261,7 @@ class _CrossValidated(BaseRuleEstimator):
         unscored = int((scores == NOT_SCORED).any(axis=1).sum())
         cut = [c.solution.status for c in candidates if c.solution.status != outcome.OPTIMAL]
         if not unscored and not cut:
+            self._warn_if_open(stacklevel=7)
             return
         if self.status_ == outcome.OPTIMAL:
             late = outcome.INTERRUPTED if self.time_limit is None else outcome.TIME_LIMIT
@@ -270,15 +274,8 @@ class _CrossValidated(BaseRuleEstimator):
             f"fold. The model is within {100 * self.certificate_.relative_gap:.3g} % of the "
             f"optimum at alpha={self.alpha_:.6g}. Give more time, fewer alphas or fewer folds.",
             CertificateWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
-
-
-def _stops(context: Any, estimator: BaseRuleEstimator, name: str) -> bool:
-    """Tell the callbacks that a step is done; whether one of them asks to stop."""
-    step = context.subcontext(task_name=name)
-    step.call_on_fit_task_begin(estimator=estimator)
-    return bool(step.call_on_fit_task_end(estimator=estimator))
 
 
 @documented

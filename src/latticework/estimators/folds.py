@@ -47,7 +47,8 @@ def make_folds(cv: Any, targets: Targets, weight: NDArray, seed: int | RandomSta
     strata = _strata(targets)
     rows = np.flatnonzero(weight > 0.0)
     if cv is None or isinstance(cv, Integral):
-        folds = _drawn(cv, strata, rows, 0 if seed is None else seed)
+        n_folds = None if cv is None else int(cv)
+        folds = _drawn(n_folds, strata, rows, 0 if seed is None else seed)
     else:
         folds = _given(cv, targets, strata, rows)
     for k, (train, test) in enumerate(folds):
@@ -80,7 +81,7 @@ def _drawn(cv: int | None, strata: NDArray | None, rows: NDArray, seed: int | Ra
         n_folds = min(n_folds, len(rows))
     if len(rows) < max(2, n_folds) or n_folds < 2:
         raise ValueError(
-            f"{len(rows)} rows are too few for {max(2, n_folds)} folds: give more rows, fewer "
+            f"n_samples={len(rows)} is too few for {max(2, n_folds)} folds: give more rows, fewer "
             "folds, or use the estimator without CV and give alpha."
         )
     repeats = 1 if cv is not None else int(np.clip(_ROWS_SCORED // len(rows), 1, _MOST_REPEATS))

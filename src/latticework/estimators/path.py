@@ -16,7 +16,7 @@ from latticework.losses import Loss
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from latticework.estimators.base import BaseRuleEstimator
     from latticework.solvers.lattice_path import LatticePath
@@ -80,18 +80,18 @@ class RulePath(Sequence["BaseRuleEstimator"]):
         return pd.DataFrame(rows)
 
 
-def grid_of_alphas(path: LatticePath, alphas: ArrayLike | None, n_alphas: int) -> NDArray:
+def grid_of_alphas(path: LatticePath, alphas: ArrayLike | None, n_alphas: int) -> list[float]:
     """The given alphas from large to small, or a geometric grid from the largest useful one."""
     if alphas is None:
         if n_alphas < 1:
             raise ValueError(f"n_alphas must be at least 1, got {n_alphas}.")
         largest = path.alpha_max()
-        return largest * np.geomspace(1.0, SMALLEST_SHARE, n_alphas)
+        return (largest * np.geomspace(1.0, SMALLEST_SHARE, n_alphas)).tolist()
     given = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
     if len(given) == 0 or not (np.isfinite(given).all() and (given > 0).all()):
         raise ValueError(f"alphas must be positive finite numbers, got {alphas!r}.")
     path.alpha_max()
-    return given
+    return given.tolist()
 
 
 def rule_path(
@@ -154,6 +154,7 @@ def rule_path(
         if estimator.relax > 0.0:
             solution = path.relaxed(solution, float(estimator.relax))
         model._store(assembly, penalised, solution)
+        model._warn_if_open(stacklevel=3)
         models.append(model)
     return RulePath(models)
 

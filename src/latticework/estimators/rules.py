@@ -149,6 +149,8 @@ def _has_probabilities(estimator: Any) -> bool:
 class RuleClassifierMixin(ClassifierMixin):
     """Labels in, classes and probabilities out."""
 
+    classes_: NDArray[Any] | list[NDArray[Any]]
+
     def _encode(self, y: Any, n_rows: int, tasks: ArrayLike | None) -> Targets:
         loss_name = self.loss.name if isinstance(self.loss, Loss) else self.loss
         return class_targets(

@@ -11,8 +11,9 @@ from sklearn.utils.metaestimators import available_if
 
 from latticework.estimators.assembly import link_of
 from latticework.rules.answers import labels_of, probabilities_of
+from latticework.rules.description import label_array
 from latticework.rules.scores import inverse_link
-from latticework.rules.statistics import MULTICLASS, MULTILABEL, REGRESSION
+from latticework.rules.statistics import BINARY, MULTICLASS, MULTILABEL, REGRESSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     Scorer = Callable[[NDArray, NDArray], float]
 
 
-def make_scorer(scoring: Any, loss: Loss, sample: Sample, y: Any) -> Scorer:
+def make_scorer(scoring: Any, loss: Loss, sample: Sample) -> Scorer:
     """How predictions are rated: larger is better.
 
     Parameters
@@ -38,8 +39,6 @@ def make_scorer(scoring: Any, loss: Loss, sample: Sample, y: Any) -> Scorer:
     loss : Loss
     sample : Sample
         All rows.
-    y : ndarray
-        Labels or targets of all rows, as given.
 
     Returns
     -------
@@ -58,6 +57,7 @@ def make_scorer(scoring: Any, loss: Loss, sample: Sample, y: Any) -> Scorer:
         raise ValueError(
             f"scoring={scoring!r} cannot leave out unknown labels: use scoring=None, which does."
         )
+    y = _labels(targets)
     weighted = bool(np.any(sample.weight != 1.0)) and isinstance(scoring, str)
 
     def rate(scores: NDArray, rows: NDArray) -> float:
@@ -65,6 +65,15 @@ def make_scorer(scoring: Any, loss: Loss, sample: Sample, y: Any) -> Scorer:
         return float(scorer(kind(scores, sample, link), rows[:, None], y[rows], **extra))
 
     return rate
+
+
+def _labels(targets: Targets) -> NDArray:
+    """Labels or targets, all known, as predictions look: (n,) or (n, T)."""
+    if targets.output in (BINARY, MULTICLASS):
+        return label_array(targets.classes or ())[targets.plain.astype(np.intp)]
+    if targets.output == MULTILABEL:
+        return targets.plain.astype(np.intp)
+    return targets.plain[:, 0] if targets.plain.shape[1] == 1 else targets.plain
 
 
 def _minus_loss(loss: Loss, scores: NDArray, targets: Targets, weight: NDArray) -> float:
@@ -113,7 +122,7 @@ def _has_link(answers: Any) -> bool:
 class _ClassAnswers(ClassifierMixin, _Answers):
     @property
     def classes_(self) -> Any:
-        classes = self.targets.classes
+        classes = self.targets.classes or ()
         if self.targets.output == MULTILABEL:
             return [np.array(pair) for pair in classes]
         return np.array(classes)
@@ -122,7 +131,7 @@ class _ClassAnswers(ClassifierMixin, _Answers):
         return self.scores[:, 0] if self.scores.shape[1] == 1 else self.scores
 
     def predict(self, X: Any) -> NDArray:
-        return labels_of(self.scores, self.targets.output, self.targets.classes)
+        return labels_of(self.scores, self.targets.output, self.targets.classes or ())
 
     @available_if(_has_link)
     def predict_proba(self, X: Any) -> NDArray:
