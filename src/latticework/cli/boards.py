@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from latticework.rules.cells import column_of_strings
+import numpy as np
+
+from latticework.rules.cells import column_of_truths
 from latticework.rules.columns import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-X, O, BLANK = "x", "o", "b"  # noqa: E741
+MARKS = X, O, BLANK = "x", "o", "b"  # noqa: E741
 SQUARES = tuple(
     f"{row}-{column}"
     for row in ("top", "middle", "bottom")
     for column in ("left", "middle", "right")
 )
 # Lines as positions on the board.
-DIAGONALS = ((0, 4, 8), (2, 4, 6))
-LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), *DIAGONALS)
+LINES = (
+    (0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)
+)  # fmt: skip
 
 
 def has_won(board: str, player: str) -> bool:
@@ -59,7 +62,23 @@ def final_boards() -> list[str]:
     return sorted(final)
 
 
+def condition_name(square: int, mark: str) -> str:
+    """What a board is asked about a square.
+
+    Examples
+    --------
+    >>> condition_name(4, "x")
+    'middle-middle=x'
+    """
+    return f"{SQUARES[square]}={mark}"
+
+
 def board_table(boards: Sequence[str]) -> Table:
-    """The boards as a table with a column of letters for every square."""
-    columns = zip(SQUARES, zip(*boards, strict=True), strict=True)
-    return Table(tuple(column_of_strings(name, marks) for name, marks in columns), len(boards))
+    """The boards as a table of truths, one column for each square and mark it can hold."""
+    marks = np.array([list(board) for board in boards])
+    columns = tuple(
+        column_of_truths(condition_name(square, mark), marks[:, square] == mark, None)
+        for square in range(len(SQUARES))
+        for mark in MARKS
+    )
+    return Table(columns, len(boards))

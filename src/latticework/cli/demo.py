@@ -10,12 +10,12 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from latticework.cli.boards import (
-    DIAGONALS,
     LINES,
+    MARKS,
     SQUARES,
-    O,
     X,
     board_table,
+    condition_name,
     final_boards,
     has_won,
 )
@@ -24,7 +24,6 @@ from latticework.cli.sheets import check_writable, write_columns
 from latticework.cli.terminal import Progress, say, say_commands, say_labelled
 from latticework.estimators.assembly import take_rows
 from latticework.estimators.path import rule_path
-from latticework.rules.conditions import EQUAL, NOT_EQUAL
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -39,8 +38,8 @@ if TYPE_CHECKING:
 WON, NOT_WON = "x has won", "x has not won"
 _TEST_SHARE, _CHOICE_SHARE = 0.3, 0.25
 _N_ALPHAS = 20
-# Winning lines have three conditions: with a small penalty on length they pay less for them.
-_LENGTH_PENALTY = 0.4
+# Every conjunction pays the same, however long it is: winning lines have three conditions.
+_LENGTH_PENALTY = 0.0
 
 
 def run(options: Namespace) -> None:
@@ -81,7 +80,11 @@ def _path(
     table: Table, y: NDArray[Any], rows: NDArray[np.intp], n_alphas: int = _N_ALPHAS
 ) -> RulePath:
     return rule_path(
-        take_rows(table, rows), y[rows], n_alphas=n_alphas, length_penalty=_LENGTH_PENALTY
+        take_rows(table, rows),
+        y[rows],
+        n_alphas=n_alphas,
+        length_penalty=_LENGTH_PENALTY,
+        conditions="as-is",
     )
 
 
@@ -107,9 +110,9 @@ def _tell_learning(model: Any, n_learn: int, n_choose: int, seconds: float, load
     n_conditions = certificate.lattice_size.bit_length() - 1
     say_labelled(
         "Question",
-        f"who has won? Conditions: a square holds x, o or b (blank), or does not; "
-        f"{n_conditions} conditions, {size_text(certificate.lattice_size)} = "
-        f"{certificate.lattice_size:,} conjunctions",
+        f"who has won? A condition says that a square holds x, o or is blank: {n_conditions} "
+        f"conditions, {size_text(certificate.lattice_size)} = {certificate.lattice_size:,} "
+        "conjunctions of them",
     )
     say_labelled(
         "Learning",
@@ -120,50 +123,43 @@ def _tell_learning(model: Any, n_learn: int, n_choose: int, seconds: float, load
 
 
 def winning_line(rule: Rule) -> tuple[int, ...] | None:
-    """The line on which a rule sees that x has won, where it is such a rule.
-
-    It tests the three squares of a line and nothing else, each for holding x or for not
-    holding o.
-    """
-    tests = {(condition.operator, condition.value) for condition in rule.conditions}
-    squares = tuple(sorted(SQUARES.index(condition.feature) for condition in rule.conditions))
-    in_favour = tests <= {(EQUAL, X), (NOT_EQUAL, O)} and rule.weights[0] > 0
-    return squares if squares in LINES and in_favour else None
+    """The line that a rule describes, where it says: these three squares hold x, so x has won."""
+    if rule.weight <= 0.0:
+        return None
+    asked = {condition.feature for condition in rule.conditions}
+    for line in LINES:
+        if asked == {condition_name(square, X) for square in line}:
+            return line
+    return None
 
 
 def _draw(ensemble: RuleEnsemble) -> None:
     """The rules with the largest weights, as boards side by side."""
-    rules = sorted(ensemble, key=lambda rule: -rule.weight)[: len(LINES)]
+    rules = sorted(ensemble, key=lambda rule: -abs(rule.weight))[: len(LINES)]
     found = {winning_line(rule) for rule in rules} - {None}
     number = "the eight" if len(found) == len(LINES) else f"{len(found)} of the eight"
     say_labelled(
         "Rules",
-        f"{len(ensemble)}; the {len(rules)} with the largest weights are {number} ways to win:",
+        f"{len(ensemble)} rules; the {len(rules)} with the largest weights are {number} winning "
+        "lines:",
     )
     say()
     drawings = [_drawing(rule) for rule in rules]
     for row in range(3):
-        say("  ".join(drawing[row] for drawing in drawings).rstrip())
-    say("  ".join(f"{rule.weight:^+8.2f}" for rule in rules).rstrip())
+        say("   ".join(drawing[row] for drawing in drawings).rstrip())
+    say("   ".join(f"{rule.weight:^+5.2f}" for rule in rules).rstrip())
     say()
-    say("x: the square holds x   -o: it does not hold o   .: not tested")
-    negated = {winning_line(rule) for rule in rules if _is_negated(rule)}
-    if negated and negated <= set(DIAGONALS):
-        say("A diagonal without o is enough: every line of three meets it, so o has not won.")
-    say()
-
-
-def _is_negated(rule: Rule) -> bool:
-    return any(condition.operator == NOT_EQUAL for condition in rule.conditions)
 
 
 def _drawing(rule: Rule) -> list[str]:
-    """A rule as the three lines of a board, two characters to a square."""
+    """A rule as the three lines of a board; squares that it does not ask about are dots."""
     marks = ["."] * len(SQUARES)
-    for condition in rule.conditions:
-        negation = "-" if condition.operator == NOT_EQUAL else ""
-        marks[SQUARES.index(condition.feature)] = f"{negation}{condition.value}"
-    return [" ".join(f"{mark:>2}" for mark in marks[k : k + 3]) for k in (0, 3, 6)]
+    asked = {condition.feature for condition in rule.conditions}
+    for square in range(len(SQUARES)):
+        for mark in MARKS:
+            if condition_name(square, mark) in asked:
+                marks[square] = mark
+    return [" ".join(marks[k : k + 3]) for k in (0, 3, 6)]
 
 
 def _tell_test(ensemble: RuleEnsemble, table: Table, y: NDArray[Any]) -> None:
@@ -175,7 +171,8 @@ def _tell_test(ensemble: RuleEnsemble, table: Table, y: NDArray[Any]) -> None:
 
 
 def _tell_next(path: str | None, boards: list[str], y: NDArray[Any]) -> None:
-    learn = f"latticework learn {path or 'boards.csv'} -t result --length-penalty {_LENGTH_PENALTY} --max-rules 60"
+    data = path or "boards.csv"
+    learn = f"latticework learn {data} -t result --length-penalty 0 --max-rules 60 --holdout 0.3"
     if path is None:
         say_commands("Next", "latticework demo --save boards.csv", learn)
         return
