@@ -108,7 +108,10 @@ def mixing_of(task_coupling: Any, n_tasks: int) -> NDArray[np.float64] | None:
     """
     if task_coupling is None:
         return None
-    coupling = np.asarray(task_coupling, dtype=np.float64)
+    try:
+        coupling = np.asarray(task_coupling, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError("task_coupling must be a square matrix of numbers.") from error
     if coupling.shape != (n_tasks, n_tasks):
         raise ValueError(
             f"task_coupling must be a matrix of shape ({n_tasks}, {n_tasks}), one row per task, "

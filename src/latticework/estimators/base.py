@@ -187,6 +187,10 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
                 f"alpha={self.alpha} and C={self.C} are two forms of one parameter: give one of "
                 "them and leave the other None."
             )
+        if self.n_jobs == 0:
+            raise ValueError(
+                "n_jobs=0 has no meaning: give the number of threads, -1 for all cores, or None."
+            )
         if self.rho != 1:
             raise NotImplementedError(
                 f"rho={self.rho} is not available yet: only rho=1 (exact sparsity over all "
@@ -259,12 +263,11 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
         )
 
     def _row_weights(self, sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
-        weight = _check_sample_weight(
+        if sample_weight is not None and np.asarray(sample_weight).dtype.kind not in "biufO":
+            raise ValueError("sample_weight must hold numbers, one for each row.")
+        return _check_sample_weight(
             sample_weight, np.empty((n_rows, 1)), dtype=np.float64, ensure_non_negative=True
         )
-        if not weight.sum() > 0.0:
-            raise ValueError("sample_weight is zero for every row: no row counts.")
-        return weight
 
     def _linear(
         self, data: Any, weight: NDArray, targets: Targets, monotonic: Mapping[str, int]

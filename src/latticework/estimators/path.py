@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.multiclass import type_of_target
 
+from latticework.estimators.base import DEFAULT_ALPHA
 from latticework.estimators.rules import RuleClassifier, RuleRegressor
 from latticework.losses import Loss
 
@@ -85,7 +86,8 @@ def grid_of_alphas(path: LatticePath, alphas: ArrayLike | None, n_alphas: int) -
     if alphas is None:
         if n_alphas < 1:
             raise ValueError(f"n_alphas must be at least 1, got {n_alphas}.")
-        largest = path.alpha_max()
+        # Where no rule explains anything, any alpha will do.
+        largest = path.alpha_max() or DEFAULT_ALPHA
         return (largest * np.geomspace(1.0, SMALLEST_SHARE, n_alphas)).tolist()
     given = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
     if len(given) == 0 or not (np.isfinite(given).all() and (given > 0).all()):

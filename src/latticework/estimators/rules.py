@@ -10,7 +10,12 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from latticework.estimators.base import BaseRuleEstimator
-from latticework.estimators.targets import class_targets, class_weights, regression_targets
+from latticework.estimators.targets import (
+    class_targets,
+    class_weights,
+    refuse_all_zero,
+    regression_targets,
+)
 from latticework.losses import Loss
 from latticework.rules.statistics import MULTILABEL
 
@@ -201,7 +206,10 @@ class RuleRegressorMixin(RegressorMixin):
 
     def _encode(self, y: Any, n_rows: int, tasks: ArrayLike | None) -> Targets:
         targets = regression_targets(y, n_rows, tasks)
-        self._loss(targets).check_targets(targets.values)
+        loss = self._loss(targets)
+        loss.check_targets(targets.values)
+        if loss.name == "poisson":
+            refuse_all_zero(targets)
         return targets
 
     def predict(self, X: Any) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -180,7 +181,7 @@ def _classes_of(array: NDArray) -> tuple[NDArray, NDArray[np.intp]]:
     if len(classes) < 2:
         raise ValueError(
             "This classifier needs samples of at least 2 classes in the data, but the data "
-            f"contains only one class: {classes[0]!r}."
+            f"contains only one class: {classes.tolist()[0]!r}."
         )
     return classes, codes
 
@@ -321,6 +322,17 @@ def refuse_weightless(targets: Targets, weight: NDArray[np.float64]) -> None:
             )
 
 
+def refuse_all_zero(targets: Targets) -> None:
+    """Refuse counts that are all zero: the logarithm of their mean has no end."""
+    for t in range(targets.values.shape[1]):
+        if not targets.values[targets.known[:, t], t].any():
+            which = "y" if targets.values.shape[1] == 1 else f"target {t} of y"
+            raise ValueError(
+                f"The poisson loss needs a target above 0, but all of {which} is 0: predict 0, or "
+                "use loss='squared_error'."
+            )
+
+
 def class_weights(
     targets: Targets, class_weight: dict | str | None, sample_weight: NDArray
 ) -> NDArray[np.float64]:
@@ -364,7 +376,10 @@ def _factors(
             f"class_weight has the labels {unknown}, which are not among the classes "
             f"{list(classes)}."
         )
-    factors = np.array([float(class_weight.get(label, 1.0)) for label in classes])
-    if not (np.isfinite(factors).all() and (factors > 0).all()):
-        raise ValueError("class_weight must hold positive finite numbers.")
-    return factors
+    for label, factor in class_weight.items():
+        if not (isinstance(factor, Real) and 0 < float(factor) < np.inf):
+            raise ValueError(
+                f"class_weight must hold positive finite numbers, got {factor!r} for the class "
+                f"{label!r}."
+            )
+    return np.array([float(class_weight.get(label, 1.0)) for label in classes])

@@ -68,7 +68,7 @@ class Bound:
         reach = max(proof.reach, ratio)
         shrink = min(1.0, alpha / reach) if reach > 0.0 else 1.0
         value = problem.dual_value(shrink * proof.dual_point)
-        if value > self.value:
+        if (value, proof.complete) > (self.value, self.complete):
             self.value = value
             self.dual_point = shrink * proof.dual_point
             self.complete = proof.complete
