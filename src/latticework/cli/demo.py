@@ -172,7 +172,7 @@ def _tell_test(ensemble: RuleEnsemble, table: Table, y: NDArray[Any]) -> None:
 
 def _tell_next(path: str | None, boards: list[str], y: NDArray[Any]) -> None:
     data = path or "boards.csv"
-    learn = f"latticework learn {data} -t result --length-penalty 0 --max-rules 60 --holdout 0.3"
+    learn = f"latticework learn {data} -t result --length-penalty 0.3 --max-rules 60 --holdout 0.3"
     if path is None:
         say_commands("Next", "latticework demo --save boards.csv", learn)
         return

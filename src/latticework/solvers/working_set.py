@@ -189,10 +189,14 @@ class GramCache:
         """
         missing = [int(w) for w in which if int(w) not in self._members]
         allowed = 0.0 if fresh else self.staleness
-        if self._is_stale(weights, allowed) or len(self._members) > 2 * len(which) + 100:
-            self._rebuild(which, weights)
-        elif missing:
-            self._extend(missing)
+        try:
+            if self._is_stale(weights, allowed) or len(self._members) > 2 * len(which) + 100:
+                self._rebuild(which, weights)
+            elif missing:
+                self._extend(missing)
+        except BaseException:  # an interrupt: matrices and members no longer belong together
+            self._weights = np.empty((0, 0))
+            raise
         place = np.array([0] + [1 + self._members[int(w)] for w in which])
         return self._gram[:, place[:, None], place[None, :]]
 
