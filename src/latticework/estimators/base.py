@@ -15,7 +15,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
 
 from latticework.blocks.lattices.conjunctions import ConjunctionLattice
 from latticework.estimators.assembly import (
@@ -78,6 +83,7 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
+    _loss_task: ClassVar[str]
     rules_: RuleEnsemble
     certificate_: Certificate
 
@@ -186,6 +192,19 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"alpha={self.alpha} and C={self.C} are two forms of one parameter: give one of "
                 "them and leave the other None."
+            )
+        if isinstance(self.loss, Loss) and self.loss.task != self._loss_task:
+            raise ValueError(
+                f"loss={self.loss!r} is for {self.loss.task} targets, and {type(self).__name__} "
+                f"needs a loss for {self._loss_task} ones (softmax is chosen by multiclass)."
+            )
+        named = self.categorical_features is not None and not (
+            isinstance(self.categorical_features, str)
+        )
+        if named and not (isinstance(self.conditions, str) and self.conditions == "auto"):
+            raise ValueError(
+                "categorical_features has no effect with these conditions: give it to the "
+                "Propositionalizer, or set conditions='auto'."
             )
         if self.n_jobs == 0:
             raise ValueError(
@@ -321,9 +340,9 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
         raise NotImplementedError
 
     def _loss(self, targets: Targets) -> Loss:
-        if isinstance(self.loss, Loss):
-            return self.loss
-        return get_loss("softmax" if targets.joint else self.loss)
+        if targets.joint:
+            return get_loss("softmax")
+        return self.loss if isinstance(self.loss, Loss) else get_loss(self.loss)
 
     def _factors(self, targets: Targets, weight: NDArray) -> NDArray[np.float64]:
         return np.ones_like(targets.values)
@@ -359,7 +378,7 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
 
     def _warn_if_open(self, stacklevel: int) -> None:
         certificate = self.certificate_
-        if self.status_ == outcome.OPTIMAL and certificate.relative_gap <= max(self.tol, 1e-9):
+        if certificate.relative_gap <= max(self.tol, 1e-9):
             return
         reason = {
             outcome.TIME_LIMIT: f"time_limit={self.time_limit} s was reached",
@@ -369,8 +388,8 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
         warnings.warn(
             f"The model is within {100 * certificate.relative_gap:.3g} % of the optimum, not "
             f"within tol={self.tol:g}: {reason} (objective {certificate.primal:.6g}, lower bound "
-            f"{certificate.dual:.6g}). It is the best one found and its certificate is valid; "
-            "raise the limit or tol, or make alpha larger.",
+            f"{certificate.dual + 0.0:.6g}). It is the best one found and its certificate is "
+            "valid; raise the limit or tol, or make alpha larger.",
             CertificateWarning,
             stacklevel=stacklevel,
         )
@@ -387,9 +406,19 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
         return self.rules_.indicators(table)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The rules in words, names of the columns of :meth:`transform`."""
+        """The rules in words, names of the columns of :meth:`transform`.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names for the columns of a model that was fitted without; else the names at fit.
+        """
         check_is_fitted(self, "rules_")
-        return np.array(self.rules_.rule_names, dtype=object)
+        rules = self.rules_
+        if input_features is not None:
+            names = _check_feature_names_in(self, input_features)
+            rules = rules.with_feature_names(names)
+        return np.array(rules.rule_names, dtype=object)
 
     def explain(self, X: Any) -> Any:
         """What each rule and the intercept contribute to the score of each row.

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.multiclass import type_of_target
 
 from latticework.estimators.base import DEFAULT_ALPHA
 from latticework.estimators.rules import RuleClassifier, RuleRegressor
+from latticework.estimators.targets import read_y
+from latticework.exceptions import CertificateWarning
 from latticework.losses import Loss
 
 if TYPE_CHECKING:
@@ -84,12 +87,15 @@ class RulePath(Sequence["BaseRuleEstimator"]):
 def grid_of_alphas(path: LatticePath, alphas: ArrayLike | None, n_alphas: int) -> list[float]:
     """The given alphas from large to small, or a geometric grid from the largest useful one."""
     if alphas is None:
-        if n_alphas < 1:
-            raise ValueError(f"n_alphas must be at least 1, got {n_alphas}.")
+        if not isinstance(n_alphas, Integral) or n_alphas < 1:
+            raise ValueError(f"n_alphas must be an integer of at least 1, got {n_alphas!r}.")
         # Where no rule explains anything, any alpha will do.
         largest = path.alpha_max() or DEFAULT_ALPHA
         return (largest * np.geomspace(1.0, SMALLEST_SHARE, n_alphas)).tolist()
-    given = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
+    try:
+        given = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
+    except (TypeError, ValueError):
+        given = np.empty(0)
     if len(given) == 0 or not (np.isfinite(given).all() and (given > 0).all()):
         raise ValueError(f"alphas must be positive finite numbers, got {alphas!r}.")
     path.alpha_max()
@@ -145,8 +151,9 @@ def rule_path(
         raise ValueError("rule_path takes alphas, not alpha or C.")
     assembly = estimator._assemble(estimator._sample(X, y, sample_weight, tasks))
     path = estimator._path(assembly, started)
-    models = []
-    for solution in path.path(grid_of_alphas(path, alphas, n_alphas)):
+    models: list[BaseRuleEstimator] = []
+    wanted = grid_of_alphas(path, alphas, n_alphas)
+    for solution in path.path(wanted):
         estimator._report(solution)
         model = clone(estimator).set_params(alpha=solution.alpha)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -158,6 +165,14 @@ def rule_path(
         model._store(assembly, penalised, solution)
         model._warn_if_open(stacklevel=3)
         models.append(model)
+    if len(models) < len(wanted):
+        warnings.warn(
+            f"The path stopped after {len(models)} of {len(wanted)} alphas, at "
+            f"alpha={wanted[len(models) - 1]:.6g}, with status {models[-1].status_!r}. Raise "
+            "time_limit or max_nodes, or give larger alphas.",
+            CertificateWarning,
+            stacklevel=2,
+        )
     return RulePath(models)
 
 
@@ -168,6 +183,12 @@ def _estimator_for(y: Any, parameters: dict[str, Any]) -> BaseRuleEstimator:
         return RuleRegressor(**parameters)
     if name in _CLASSIFICATION_LOSSES or name is not None:
         return RuleClassifier(**parameters)
-    if type_of_target(y).startswith("continuous"):
-        return RuleRegressor(**parameters)
-    return RuleClassifier(**parameters)
+    return (RuleRegressor if _has_fractions(y) else RuleClassifier)(**parameters)
+
+
+def _has_fractions(y: Any) -> bool:
+    """Whether y holds numbers that are not whole; unknown ones (NaN) say nothing."""
+    array, _ = read_y(y)
+    numbers = array if array.dtype.kind == "f" else np.empty(0)
+    known = numbers[~np.isnan(numbers)]
+    return bool((known != np.floor(known)).any())

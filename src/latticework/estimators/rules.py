@@ -37,7 +37,7 @@ _SHARED_PARAMETERS = """alpha : float, default=None
     max_length : int, default=None
         Largest number of conditions of a rule.
     n_thresholds : int, default=8
-        Largest number of thresholds of a numeric column.
+        Largest number of thresholds of a numeric column.  A Propositionalizer has its own.
     conditions : "auto", "as-is" or Propositionalizer, default="auto"
         How columns become conditions.  "as-is": every column of X is a condition already.
     categorical_features : "from_dtype" or array-like, default="from_dtype"
@@ -154,6 +154,7 @@ def _has_probabilities(estimator: Any) -> bool:
 class RuleClassifierMixin(ClassifierMixin):
     """Labels in, classes and probabilities out."""
 
+    _loss_task: ClassVar[str] = "binary"
     classes_: NDArray[Any] | list[NDArray[Any]]
 
     def _encode(self, y: Any, n_rows: int, tasks: ArrayLike | None) -> Targets:
@@ -203,6 +204,8 @@ class RuleClassifierMixin(ClassifierMixin):
 
 class RuleRegressorMixin(RegressorMixin):
     """Numbers in, numbers out."""
+
+    _loss_task: ClassVar[str] = "regression"
 
     def _encode(self, y: Any, n_rows: int, tasks: ArrayLike | None) -> Targets:
         targets = regression_targets(y, n_rows, tasks)

@@ -55,7 +55,7 @@ class Targets:
         )
 
 
-def read_y(y: Any, n_rows: int) -> tuple[NDArray, tuple[str, ...] | None]:
+def read_y(y: Any, n_rows: int | None = None) -> tuple[NDArray, tuple[str, ...] | None]:
     """y as an array (n,) or (n, T), and the names of its columns.
 
     Cells that a frame marks as missing become NaN.
@@ -79,7 +79,7 @@ def read_y(y: Any, n_rows: int) -> tuple[NDArray, tuple[str, ...] | None]:
             "y must be a vector, or a matrix with a column per label or target; got an array of "
             f"shape {array.shape}."
         )
-    if len(array) != n_rows:
+    if n_rows is not None and len(array) != n_rows:
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: "
             f"X has {n_rows} rows and y has {len(array)}."

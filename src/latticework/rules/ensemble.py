@@ -235,6 +235,21 @@ class RuleEnsemble(Sequence[Rule]):
         of_rules = {name for rule in self.rules for name in rule.features}
         return frozenset(of_rules | {term.feature for term in self.linear_terms})
 
+    def with_feature_names(self, names: Sequence[str]) -> RuleEnsemble:
+        """The same ensemble with other names of its m features, in their order."""
+        other = dict(zip(self.feature_names, map(str, names), strict=True))
+
+        def renamed(rule: Rule) -> Rule:
+            conditions = (replace(c, feature=other[c.feature]) for c in rule.conditions)
+            return replace(rule, conditions=tuple(conditions))
+
+        return replace(
+            self,
+            rules=tuple(map(renamed, self.rules)),
+            linear_terms=tuple(replace(t, feature=other[t.feature]) for t in self.linear_terms),
+            feature_names=tuple(other.values()),
+        )
+
     # ----------------------------------------------------------------------------- evaluation
 
     def read(self, X: Any) -> Table:
@@ -306,7 +321,7 @@ class RuleEnsemble(Sequence[Rule]):
         n_terms = len(self) + len(self.linear_terms) + 1
         parts = np.empty((table.n_rows, n_terms, self.n_outputs))
         for rows, held in self._held_blocks(table):
-            parts[rows, : len(self)] = held[:, :, None] * rule_weights
+            parts[rows, : len(self)] = held[:, :, None] * rule_weights + 0.0  # no minus zeros
         for k, contribution in enumerate(self._linear_contributions(table), start=len(self)):
             parts[:, k] = contribution
         parts[:, -1] = intercept

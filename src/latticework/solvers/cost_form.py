@@ -76,10 +76,11 @@ def cost_certificate(path: LatticePath, solution: Solution, cost: float) -> Cert
     certificate = solution.certificate
     mean_loss = certificate.primal - solution.alpha * solution.omega
     dual_mean = path.problem.dual_value(solution.dual_point)
+    no_dual = path.problem.dual_value(np.zeros_like(solution.dual_point))
     reach = solution.alpha if np.any(solution.dual_point) else 0.0
     return replace(
         certificate,
         primal=0.5 * solution.omega**2 + cost * mean_loss,
-        dual=cost * dual_mean - 0.5 * (cost * reach) ** 2,
+        dual=max(cost * dual_mean - 0.5 * (cost * reach) ** 2, cost * no_dual),
         method=certificate.method + "; form 1/2 Omega^2 + C * sum of losses",
     )
