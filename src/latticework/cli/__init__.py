@@ -41,7 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CommandError as error:
         say_error(f"error: {error}")
         return MISTAKE
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        # Compiled code that is interrupted ends with a SystemError.
+        if isinstance(error, SystemError) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
         say_error("interrupted before there was a model: nothing was saved")
         return INTERRUPTED
     except BrokenPipeError:

@@ -11,8 +11,9 @@ from latticework.cli.errors import CommandError
 
 TASKS = ("auto", "classification", "regression")
 FORMATS = ("text", "markdown", "sql", "json", "latex", "python")
+HINGES = ("hinge", "squared_hinge")
 LOSSES = {
-    "classification": ("log_loss", "hinge", "squared_hinge"),
+    "classification": ("log_loss", *HINGES),
     "regression": ("squared_error", "huber", "epsilon_insensitive", "poisson"),
 }
 
@@ -53,6 +54,13 @@ def _number(low: float, high: float, *, whole: bool = False, open_low: bool = Fa
     return read
 
 
+def _threads(text: str) -> int:
+    """A type of option: a number of threads."""
+    if text != "-1" and not (text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of threads, nor -1 for all")
+    return int(text)
+
+
 _ANY, _POSITIVE = _number(0, float("inf")), _number(0, float("inf"), open_low=True)
 _COUNT, _WHOLE = _number(1, float("inf"), whole=True), _number(0, float("inf"), whole=True)
 _SHARE = _number(0, 1)
@@ -66,12 +74,17 @@ def make_parser() -> argparse.ArgumentParser:
         epilog="Each command explains its options:  latticework learn --help",
     )
     parser.add_argument("--version", action="version", version=f"latticework {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="command", required=True)
+    parser.set_defaults(run=lambda options: _ask_for_a_command(parser))
+    commands = parser.add_subparsers(title="commands", metavar="command")
     _add_learn(commands)
     _add_predict(commands)
     _add_rules(commands)
     _add_demo(commands)
     return parser
+
+
+def _ask_for_a_command(parser: argparse.ArgumentParser) -> NoReturn:
+    raise CommandError(f"name a command\n\n{parser.format_help().rstrip()}")
 
 
 def _command(commands: Any, name: str, summary: str, description: str = "") -> Any:
@@ -137,7 +150,7 @@ def _add_learn(commands: Any) -> None:
         help="stop then, with the best model so far and how far it can be from the optimum",
     )  # fmt: skip
     work.add_argument("--seed", type=_WHOLE, default=0, help="of folds and holdout (default: 0)")
-    work.add_argument("--jobs", type=int, metavar="N", help="threads (-1: all)")
+    work.add_argument("--jobs", type=_threads, metavar="N", help="threads (-1: one a core)")
 
 
 def _add_predict(commands: Any) -> None:

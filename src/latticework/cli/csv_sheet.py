@@ -10,19 +10,22 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import shlex
 import sys
+import zlib
 from array import array
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from latticework.cli.errors import CommandError
+from latticework.cli.errors import CommandError, listed
 from latticework.rules.cells import (
     CATEGORICAL,
     LARGEST_EXACT_INTEGER,
+    NUMERIC,
     Column,
     as_kind,
     column_of_codes,
@@ -40,6 +43,16 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null"})
 _TRUTHS = {"true": True, "false": False}
 _DELIMITERS = ",;\t"
 _ROWS_AT_A_TIME = 4096
+# At most so many texts among the numbers of a column are taken for marks of missing cells.
+_MOST_ODD_TEXTS = 3
+# How files begin that are no CSV whatever their names say, and what to do about them.
+_OTHER_KINDS = {
+    b"PK\x03\x04": "an Excel workbook or another zip archive: save it as CSV",
+    b"PAR1": "a Parquet file: let its name end in .parquet",
+    b"\xff\xfe": "UTF-16 text. Convert it:  iconv -f utf-16 -t utf-8 {path} > utf8.csv",
+    b"\xfe\xff": "UTF-16 text. Convert it:  iconv -f utf-16 -t utf-8 {path} > utf8.csv",
+    b"\x1f\x8b": "compressed with gzip: let its name end in .csv.gz",
+}
 
 
 class _Numbering(dict[str, int]):
@@ -62,18 +75,18 @@ class CsvSheet:
     """
 
     def __init__(self, path: str, missing: Collection[str] = ()) -> None:
-        self.path = path
+        self.path = path if path != "-" else "standard input"
         self._marks = set(missing)
         try:
             with _opened(path) as file:
                 self._read(file)
         except UnicodeDecodeError as error:
             raise CommandError(
-                f"{path}: this is not UTF-8 text ({error.reason}). Convert it, for example with:  "
-                f"iconv -f latin1 -t utf-8 {path} > utf8.csv"
+                f"{self.path}: this is not UTF-8 text ({error.reason}). If it is Latin-1, convert "
+                f"it:  iconv -f latin1 -t utf-8 {path} > utf8.csv"
             ) from error
-        except (csv.Error, EOFError, gzip.BadGzipFile) as error:
-            raise CommandError(f"{path}: this is not readable as CSV: {error}") from error
+        except (csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise CommandError(f"{self.path}: this is not readable as CSV: {error}") from error
 
     def _read(self, file: TextIO) -> None:
         header = next((line for line in file if line.strip()), "")
@@ -146,7 +159,44 @@ class CsvSheet:
         """
         if kind == CATEGORICAL and any(isinstance(level, str) for level in levels):
             return self._text_column(name)
+        if kind == NUMERIC:
+            self._require_numbers(name)
         return as_kind(self.column(name), kind)
+
+    def why_text(self, name: str) -> str:
+        """Why a column that looks like numbers is text, and the remedy; empty for others."""
+        texts, codes, absent = self._column_parts(name)
+        odd = self._odd_codes(texts, absent)
+        if not odd:
+            return ""
+        present = [text for text, gone in zip(texts, absent, strict=True) if not gone]
+        if all(_number(text.replace(",", ".")) is not None for text in present):
+            return "its numbers have decimal commas: write them with decimal points"
+        n_odd = int(np.isin(codes, odd).sum())
+        if len(odd) > _MOST_ODD_TEXTS or 2 * n_odd > len(codes) - int(absent[codes].sum()):
+            return ""
+        marks = [texts[code] for code in odd]
+        options = " ".join(f"--missing {shlex.quote(mark)}" for mark in marks)
+        return f"of {listed(marks)} in {n_odd:,} cells; if that means missing, add  {options}"
+
+    @staticmethod
+    def _odd_codes(texts: list[str], absent: NDArray[np.bool_]) -> list[int]:
+        """Which of the distinct texts are neither numbers nor missing."""
+        return [
+            code for code, text in enumerate(texts) if not absent[code] and _number(text) is None
+        ]
+
+    def _require_numbers(self, name: str) -> None:
+        texts, codes, absent = self._column_parts(name)
+        odd = self._odd_codes(texts, absent)
+        if odd:
+            first = int(np.isin(codes, odd).argmax())
+            text = texts[codes[first]]
+            raise CommandError(
+                f"{self.path}, row {first + 1:,} after the header: column {name!r} holds {text!r}, "
+                "but the model compares it with numbers; correct the cell, or, if that means "
+                f"missing, add  --missing {shlex.quote(text)}"
+            )
 
     def cells(self, name: str) -> list[Any]:
         """The cells of a column as they are in the file."""
@@ -170,14 +220,23 @@ class CsvSheet:
 @contextmanager
 def _opened(path: str) -> Iterator[TextIO]:
     """A CSV file as text; errors of the operating system are the caller's to explain."""
-    if path == "-":
-        yield io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
-    elif path.endswith(".gz"):
-        with gzip.open(path, "rt", encoding="utf-8-sig", newline="") as file:
-            yield file
-    else:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            yield file
+    with ExitStack() as stack:
+        binary: Any
+        if path == "-":
+            binary = sys.stdin.buffer
+        elif path.endswith(".gz"):
+            binary = stack.enter_context(gzip.open(path, "rb"))
+        else:
+            binary = stack.enter_context(Path(path).open("rb"))
+        start = binary.peek(4)
+        for magic, kind in _OTHER_KINDS.items():
+            if start.startswith(magic):
+                raise CommandError(f"{path}: this is {kind.format(path=path)}")
+        text = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
+        try:
+            yield text
+        finally:
+            text.detach()  # standard input stays open
 
 
 def _with_first(line: str, rest: Iterable[str]) -> Iterator[str]:

@@ -24,6 +24,7 @@ from latticework.cli.sheets import check_writable, write_columns
 from latticework.cli.terminal import Progress, say, say_commands, say_labelled
 from latticework.estimators.assembly import take_rows
 from latticework.estimators.path import rule_path
+from latticework.solvers.result import INTERRUPTED
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -79,13 +80,16 @@ def _parts(
 def _path(
     table: Table, y: NDArray[Any], rows: NDArray[np.intp], n_alphas: int = _N_ALPHAS
 ) -> RulePath:
-    return rule_path(
+    path = rule_path(
         take_rows(table, rows),
         y[rows],
         n_alphas=n_alphas,
         length_penalty=_LENGTH_PENALTY,
         conditions="as-is",
     )
+    if path.models[-1].status_ == INTERRUPTED:
+        raise KeyboardInterrupt
+    return path
 
 
 def _seconds(work: Any) -> tuple[Any, float]:

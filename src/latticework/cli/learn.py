@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from latticework.cli.arguments import LOSSES
+from latticework.cli.arguments import HINGES, LOSSES
 from latticework.cli.errors import CommandError, blamed_on
 from latticework.cli.models import certificate_text, model_text
 from latticework.cli.scores import score_text
@@ -22,11 +22,19 @@ from latticework.cli.sheets import (
     table_of,
     write_text,
 )
-from latticework.cli.terminal import Progress, say, say_commands, say_error, say_labelled
+from latticework.cli.targets import CLASSIFICATION, REGRESSION, labels_of, task_of
+from latticework.cli.terminal import (
+    Interrupt,
+    Progress,
+    say,
+    say_commands,
+    say_error,
+    say_labelled,
+)
 from latticework.estimators.assembly import take_rows
 from latticework.estimators.cv import RuleClassifierCV, RuleRegressorCV
 from latticework.estimators.rules import RuleClassifier, RuleRegressor
-from latticework.rules.cells import CATEGORICAL, NUMERIC, as_kind
+from latticework.rules.cells import CATEGORICAL, as_kind
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -34,15 +42,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from latticework.cli.sheets import Sheet
-    from latticework.rules.cells import Column
     from latticework.rules.columns import Table
     from latticework.rules.ensemble import RuleEnsemble
 
-_HINT = "(Ctrl-C keeps the best model so far)"
-CLASSIFICATION, REGRESSION = "classification", "regression"
 MAX_RULES = 20
-# Whole numbers with at most so many different values are taken for classes.
-_MOST_NUMBERED_CLASSES = 10
 # Text columns in which at least this share of the cells differ look like identifiers.
 _IDENTIFIER_SHARE = 0.9
 _LEAST_IDENTIFIER_ROWS = 20
@@ -66,18 +69,20 @@ def run(options: Namespace) -> None:
             "--alpha fixes the model, so --max-rules has nothing to choose: give one of them"
         )
     if options.model is not None:
-        check_writable(options.model)
+        check_writable(options.model, keep=[options.data])
     sheet = open_sheet(options.data, options.missing)
     require_columns(sheet, [options.target], "which --target names")
     names = _wanted_columns(sheet, options)
     target = sheet.column(options.target)
-    task, reason = _task(sheet, target, options.task)
-    y = _labels(sheet, target, task)
+    task, reason = task_of(sheet, target, options.task)
+    y = labels_of(sheet, target, task)
     table = _with_categories(table_of(sheet, names), sheet, options)
+    estimator = _estimator(task, y, options)
+    _note_odd_columns(sheet, [options.target, *names])
+    _note_identifiers(sheet, table)
     _describe(sheet, table, target.name, y, task, reason)
     everything = _Rows(table, y)
     fitted_on, aside = _split(everything, task, options)
-    estimator = _estimator(task, options)
     seconds = _fit(estimator, fitted_on, sheet.path)
     _print_model(estimator, seconds, fitted_on, aside, options)
     _save(estimator, options)
@@ -106,14 +111,27 @@ def _listed_columns(sheet: Sheet, given: list[str] | None, option: str) -> list[
 
 
 def _with_categories(table: Table, sheet: Sheet, options: Namespace) -> Table:
-    """The table with the columns that --categorical names read as such; identifiers pointed out."""
+    """The table with the columns that --categorical names read as such."""
     chosen = set(_listed_columns(sheet, options.categorical, "--categorical"))
     with blamed_on(sheet.path):
         columns = tuple(
             as_kind(column, CATEGORICAL) if column.name in chosen else column
             for column in table.columns
         )
-    for column in columns:
+    return replace(table, columns=columns)
+
+
+def _note_odd_columns(sheet: Sheet, names: list[str]) -> None:
+    """Point out columns that a few cells keep from being numbers."""
+    for name in names:
+        advice = sheet.why_text(name)
+        if advice:
+            say_error(f"note: {sheet.path}: column {name!r} is read as text, not as numbers, "
+                      f"because {advice}")  # fmt: skip
+
+
+def _note_identifiers(sheet: Sheet, table: Table) -> None:
+    for column in table.columns:
         n_levels = len(column.levels or ())
         if n_levels >= max(_LEAST_IDENTIFIER_ROWS, _IDENTIFIER_SHARE * table.n_rows):
             say_error(
@@ -121,60 +139,10 @@ def _with_categories(table: Table, sheet: Sheet, options: Namespace) -> Table:
                 f"{table.n_rows:,} rows; if it is an identifier, leave it out with "
                 f"--drop {_quoted(column.name)}"
             )
-    return replace(table, columns=columns)
 
 
 def _quoted(name: str) -> str:
     return name if name.replace("_", "").isalnum() else repr(name)
-
-
-def _task(sheet: Sheet, target: Column, asked: str) -> tuple[str, str]:
-    """Classification or regression, and why."""
-    n_missing = int(target.missing.sum())
-    if n_missing:
-        first = int(target.missing.argmax()) + 1
-        raise CommandError(
-            f"{sheet.path}: {n_missing:,} of {sheet.n_rows:,} cells of the target "
-            f"{target.name!r} are missing (the first in row {first:,} after the header): remove "
-            "these rows"
-        )
-    if target.levels is not None:
-        if asked == REGRESSION:
-            raise CommandError(
-                f"{sheet.path}: the target {target.name!r} holds {target.levels[0]!r}, which is "
-                "no number: convert it, or use --task classification"
-            )
-        reason = f"{target.name!r} holds {'truth values' if target.kind == 'boolean' else 'text'}"
-        return CLASSIFICATION, "as asked" if asked != "auto" else reason
-    if asked != "auto":
-        return asked, "as asked"
-    distinct = np.unique(target.values)
-    whole = bool(np.all(distinct == np.round(distinct)))
-    few = len(distinct) <= (_MOST_NUMBERED_CLASSES if whole else 2)
-    kind = "whole numbers" if whole else "numbers"
-    reason = f"{target.name!r} holds {len(distinct):,} different {kind}"
-    return (CLASSIFICATION if few else REGRESSION), reason
-
-
-def _labels(sheet: Sheet, target: Column, task: str) -> NDArray[Any]:
-    """The target as an array: numbers, or labels."""
-    if task == REGRESSION:
-        return target.values
-    column = as_kind(target, CATEGORICAL) if target.kind == NUMERIC else target
-    assert column.levels is not None
-    codes = column.values
-    present = np.unique(codes)
-    if len(present) < 2:
-        raise CommandError(
-            f"{sheet.path}: the target {target.name!r} is {column.levels[codes[0]]!r} in every "
-            "row: there is nothing to tell apart; add rows of another class"
-        )
-    if len(present) == sheet.n_rows:
-        raise CommandError(
-            f"{sheet.path}: the target {target.name!r} is different in every row, so no class "
-            "can be learnt; name another column, or use --task regression if it is a number"
-        )
-    return np.array(column.levels)[codes]
 
 
 def _describe(
@@ -208,17 +176,23 @@ def _split(everything: _Rows, task: str, options: Namespace) -> tuple[_Rows, _Ro
     """The rows to learn from and, with --holdout, those set aside."""
     if options.holdout is None:
         return everything, None
-    with blamed_on("--holdout"):
+    n_rows = len(everything.y)
+    try:
         fit, aside = train_test_split(
-            np.arange(len(everything.y)),
+            np.arange(n_rows),
             test_size=options.holdout,
             random_state=options.seed,
             stratify=everything.y if task == CLASSIFICATION else None,
         )
+    except ValueError as error:
+        raise CommandError(
+            f"--holdout {options.holdout:g}: {n_rows:,} rows cannot be divided so that both parts "
+            "have rows of every class: choose another share, or leave --holdout out"
+        ) from error
     return everything.take(np.sort(fit)), everything.take(np.sort(aside))
 
 
-def _estimator(task: str, options: Namespace) -> Any:
+def _estimator(task: str, y: NDArray[Any], options: Namespace) -> Any:
     """The estimator that the options describe; what they leave open keeps its default."""
     if options.loss is not None and options.loss not in LOSSES[task]:
         raise CommandError(
@@ -235,6 +209,8 @@ def _estimator(task: str, options: Namespace) -> Any:
         "random_state": options.seed,
     }
     chosen = {name: value for name, value in given.items() if value is not None}
+    if task == CLASSIFICATION and options.loss in HINGES and len(np.unique(y)) > 2:
+        chosen["multiclass"] = "one-vs-rest"  # the only form that these losses have
     plain = options.alpha is not None
     if plain:
         if options.folds is not None:
@@ -254,11 +230,21 @@ def _estimator(task: str, options: Namespace) -> Any:
 def _fit(estimator: Any, rows: _Rows, path: str) -> float:
     """Fit; warnings become lines on standard error.  Returns the seconds it took."""
     started = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught, Progress("learning", _HINT) as progress:
-        warnings.simplefilter("always")
-        estimator.set_callbacks(progress)
-        with blamed_on(path):
+    interrupt = Interrupt()
+    try:
+        with (
+            warnings.catch_warnings(record=True) as caught,
+            interrupt,
+            Progress("learning", interrupt) as progress,
+            blamed_on(path),
+        ):
+            warnings.simplefilter("always")
+            estimator.set_callbacks(progress)
             estimator.fit(rows.table, rows.y)
+    except Exception as error:
+        if interrupt.asked:  # whatever a second Ctrl-C broke
+            raise KeyboardInterrupt from error
+        raise
     for message in dict.fromkeys(str(entry.message) for entry in caught):
         say_error(f"warning: {' '.join(message.split())}")
     return time.perf_counter() - started
@@ -283,7 +269,22 @@ def _print_model(
     say()
     relaxed = float(getattr(estimator, "relax_", estimator.relax)) > 0.0
     say_labelled("Certificate", certificate_text(estimator.certificate_, relaxed=relaxed))
+    if n_rules == 0:
+        say_labelled("No rules", _why_empty(estimator, options))
     say_labelled("Score", _scores(estimator, fitted_on, aside))
+
+
+def _why_empty(estimator: Any, options: Namespace) -> str:
+    if estimator.certificate_.lattice_size == 1:
+        return "no column has two different values, so there is nothing that a rule could ask"
+    if options.alpha is not None:
+        return "at this alpha no rule is worth its penalty: choose a smaller --alpha"
+    if options.max_rules == 0:
+        return "as --max-rules 0 asks"
+    return (
+        "none predicts rows that it was not learnt from better than the intercept alone; more rows "
+        "or other columns may help"
+    )
 
 
 def _scores(estimator: Any, fitted_on: _Rows, aside: _Rows | None) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def run(options: Namespace) -> None:
     """Read, predict, write."""
-    check_writable(options.output)
+    check_writable(options.output, keep=[options.model, options.data])
     ensemble = load_model(options.model)
     sheet = open_sheet(options.data, options.missing)
     require_columns(sheet, options.id, "which --id names")
@@ -108,5 +108,7 @@ def _contributions(ensemble: RuleEnsemble, table: Table) -> list[tuple[str, list
     frame = ensemble.explain(table)
     for label in frame.columns:
         name = label if isinstance(label, str) else f"{label[0]} [{label[1]}]"
-        columns.append((name, frame[label].tolist()))
+        columns.append(
+            (name, (frame[label] + 0.0).tolist())
+        )  # 0 for rules that say nothing, not -0
     return columns

@@ -21,7 +21,7 @@ def run(options: Namespace) -> None:
     """Write the rules in the format asked for."""
     if options.table is not None and options.format != "sql":
         raise CommandError(f"--table is for --format sql, not for --format {options.format}")
-    check_writable(options.output)
+    check_writable(options.output, keep=[options.model])
     ensemble = load_model(options.model)
     if options.format == "text" and options.output == STANDARD_STREAM:
         say(model_text(ensemble))

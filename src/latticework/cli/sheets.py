@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import os
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -36,6 +38,9 @@ class Sheet(Protocol):
 
     def cells(self, name: str) -> list[Any]:
         """The cells of a column as they are in the file."""
+
+    def why_text(self, name: str) -> str:
+        """Why a column that looks like numbers is text, and the remedy; empty for others."""
 
 
 class ParquetSheet:
@@ -74,6 +79,10 @@ class ParquetSheet:
     def cells(self, name: str) -> list[Any]:
         """The cells of a column as they are in the file."""
         return list(self._table[name].to_pylist())
+
+    def why_text(self, name: str) -> str:
+        """Nothing: the file says which columns are numbers."""
+        return ""
 
     def _one(self, name: str) -> Any:
         """A table of one column, with nulls for texts that mean a missing cell."""
@@ -130,8 +139,10 @@ def require_columns(sheet: Sheet, names: Sequence[str], what: str) -> None:
     absent = [name for name in names if name not in sheet.names]
     if absent:
         noun = "column" if len(absent) == 1 else "columns"
+        near = get_close_matches(absent[0], sheet.names, n=1)
+        hint = f"did you mean {near[0]!r}? The" if near else "the"
         raise CommandError(
-            f"{sheet.path}: there is no {noun} {listed(absent)}, {what}; the file has "
+            f"{sheet.path}: there is no {noun} {listed(absent)}, {what}; {hint} file has "
             f"{listed(sheet.names)}"
         )
 
@@ -145,10 +156,20 @@ def table_of(sheet: Sheet, names: Sequence[str]) -> Table:
 # ------------------------------------------------------------------------------------ writing
 
 
-def check_writable(path: str) -> None:
-    """Raise CommandError when a file could not be written, before any work is done for it."""
+def check_writable(path: str, keep: Sequence[str] = ()) -> None:
+    """Raise CommandError when a file could not be written, before any work is done for it.
+
+    Parameters
+    ----------
+    path : str
+    keep : sequence of str
+        Files that are read, which must not be written over.
+    """
     if path == STANDARD_STREAM:
         return
+    for other in keep:
+        if os.path.realpath(other) == os.path.realpath(path):
+            raise CommandError(f"{path}: this is the file to read; name another one to write")
     folder = Path(path).parent
     if Path(path).is_dir():
         raise CommandError(f"{path}: this is a folder; name a file in it")
@@ -189,8 +210,10 @@ def write_columns(path: str, columns: Mapping[str, Sequence[Any]]) -> None:
         elif path == STANDARD_STREAM:
             _write_rows(sys.stdout, columns)
         else:
-            with Path(path).open("w", encoding="utf-8", newline="") as file:
-                _write_rows(file, columns)
+            delimiter = "\t" if path.removesuffix(".gz").endswith(".tsv") else ","
+            opened = gzip.open if path.endswith(".gz") else open
+            with opened(path, "wt", encoding="utf-8", newline="") as file:
+                _write_rows(file, columns, delimiter)
     except UnicodeEncodeError as error:
         raise CommandError(
             f"standard output is {error.encoding}: write to a file with -o FILE, or set "
@@ -202,8 +225,8 @@ def write_columns(path: str, columns: Mapping[str, Sequence[Any]]) -> None:
         raise _unwritable(path, error) from error
 
 
-def _write_rows(file: Any, columns: Mapping[str, Sequence[Any]]) -> None:
-    writer = csv.writer(file, lineterminator="\n")
+def _write_rows(file: Any, columns: Mapping[str, Sequence[Any]], delimiter: str = ",") -> None:
+    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
 

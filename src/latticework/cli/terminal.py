@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import textwrap
 import threading
 import time
+from types import FrameType
 from typing import Any, Self, TextIO
 
 # A fit that ends sooner needs no sign of life; after that the line is renewed this often.
 _QUIET_SECONDS = 0.5
 _RENEWAL_SECONDS = 0.2
 LABEL_WIDTH = 13
+_HINT = "(Ctrl-C keeps the best model so far)"
+_STOPPING_HINT = "(stopping after this step; Ctrl-C again gives up)"
 
 
 def say(text: str = "") -> None:
@@ -57,25 +61,59 @@ def say_commands(label: str, *commands: str) -> None:
         label = ""
 
 
+class Interrupt:
+    """Within it the first Ctrl-C asks for a stop; a second one raises KeyboardInterrupt.
+
+    A fit can stop only between its steps: an exception in the middle of compiled code would
+    surface as an error of that code's.
+
+    Attributes
+    ----------
+    asked : bool
+        Whether Ctrl-C was pressed.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        # Python hands signals to its main thread only, and elsewhere lets nobody change that.
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+
 class Progress:
     """A line that is rewritten while a fit runs; nothing at all where there is no terminal.
 
-    It is a callback of scikit-learn's too, and then counts the steps that a fit reports: alphas
-    and folds.
+    It is a callback of scikit-learn's too, and then counts the steps that a fit reports, alphas
+    and folds, and stops the fit after the step in which Ctrl-C was pressed.
 
     Parameters
     ----------
     label : str
         What is going on.
-    hint : str, optional
-        What the reader can do meanwhile.
+    interrupt : Interrupt, optional
+        Whether Ctrl-C was pressed.
     stream : text stream, optional
         Standard error by default.
     """
 
-    def __init__(self, label: str, hint: str = "", stream: TextIO | None = None) -> None:
+    def __init__(
+        self, label: str, interrupt: Interrupt | None = None, stream: TextIO | None = None
+    ) -> None:
         self.label = label
-        self.hint = hint
+        self.interrupt = interrupt
         self.stream = sys.stderr if stream is None else stream
         self.n_steps: dict[str, int] = {}
         self._finished = threading.Event()
@@ -108,7 +146,10 @@ class Progress:
 
     def _line(self, seconds: float) -> str:
         steps = [f", {number} {name}s solved" for name, number in self.n_steps.items()]
-        return f"{self.label}: {seconds:.0f} s{''.join(steps)}  {self.hint}"
+        hint = ""
+        if self.interrupt is not None:
+            hint = _STOPPING_HINT if self.interrupt.asked else _HINT
+        return f"{self.label}: {seconds:.0f} s{''.join(steps)}  {hint}"
 
     # ---- scikit-learn's callback protocol -----------------------------------------------------
 
@@ -118,10 +159,11 @@ class Progress:
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         """Nothing to show before a task."""
 
-    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
-        """Count the step, unless it is the fit itself."""
+    def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
+        """Count the step, unless it is the fit itself; says whether to stop."""
         if context.parent is not None:
             self.n_steps[context.task_name] = self.n_steps.get(context.task_name, 0) + 1
+        return self.interrupt is not None and self.interrupt.asked
 
     def teardown(self, estimator: Any, context: Any) -> None:
         """Nothing to put away."""
