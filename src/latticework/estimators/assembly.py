@@ -231,6 +231,13 @@ def make_problem(
     )
 
 
+def centred(assembly: Assembly, solution: Solution) -> Solution:
+    """The same probabilities from softmax scores whose intercepts sum to zero."""
+    if not assembly.targets.joint:
+        return solution
+    return replace(solution, intercept=solution.intercept - solution.intercept.mean())
+
+
 def rules_of(assembly: Assembly, solution: Solution) -> tuple[RuleEnsemble, NDArray[np.intp]]:
     """The ensemble of a solution, its rules by falling importance, and their order.
 

@@ -27,6 +27,7 @@ from latticework.estimators.assembly import (
     Assembly,
     Sample,
     cell_weights,
+    centred,
     condition_signs,
     linear_columns,
     make_linear_terms,
@@ -354,8 +355,7 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
     # ---- what a fit leaves behind -------------------------------------------------------------
 
     def _store(self, assembly: Assembly, penalised: Solution, solution: Solution) -> None:
-        if assembly.targets.joint:
-            penalised, solution = _centred(penalised), _centred(solution)
+        penalised, solution = centred(assembly, penalised), centred(assembly, solution)
         self.rules_, order = rules_of(assembly, solution)
         self._propositions = assembly.propositions
         nothing = np.empty((0, 0))
@@ -449,11 +449,6 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
 
 def _names_of(propositions: Propositionalizer) -> tuple[str, ...]:
     return tuple(propositions._names)
-
-
-def _centred(solution: Solution) -> Solution:
-    """The same probabilities from softmax scores whose intercepts sum to zero."""
-    return replace(solution, intercept=solution.intercept - solution.intercept.mean())
 
 
 def _write(line: str) -> None:

@@ -163,16 +163,20 @@ def rule_path(
         if estimator.relax > 0.0:
             solution = path.relaxed(solution, float(estimator.relax))
         model._store(assembly, penalised, solution)
-        model._warn_if_open(stacklevel=3)
         models.append(model)
     if len(models) < len(wanted):
+        last = models[-1]
         warnings.warn(
-            f"The path stopped after {len(models)} of {len(wanted)} alphas, at "
-            f"alpha={wanted[len(models) - 1]:.6g}, with status {models[-1].status_!r}. Raise "
-            "time_limit or max_nodes, or give larger alphas.",
+            f"The path stopped after {len(models)} of {len(wanted)} alphas, with status "
+            f"{last.status_!r}; the last model, at alpha={last.alpha_:.6g}, is within "
+            f"{100 * last.certificate_.relative_gap:.3g} % of its optimum. Raise time_limit or "
+            "max_nodes, or give larger alphas.",
             CertificateWarning,
             stacklevel=2,
         )
+    else:
+        for model in models:
+            model._warn_if_open(stacklevel=3)
     return RulePath(models)
 
 

@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from latticework.estimators.assembly import centred, rules_of
 from latticework.search.branch_and_bound import find_conjunctions
 from latticework.solvers.lattice_path import LatticePath
 from latticework.solvers.prox_newton import penalty_value, refresh_predictions
+from latticework.solvers.result import OPTIMAL
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from latticework.estimators.assembly import Assembly
     from latticework.estimators.base import BaseRuleEstimator
     from latticework.solvers.result import Solution
 
 # Numbers recomputed in another order agree to this.
 _ROUNDING = 1e-7
+# A refit without a penalty, made again, gives the same scores to this.
+_REFIT_TOLERANCE = 1e-4
 # A claimed gap may be exceeded by this share: the claim may rest on an earlier dual point.
 _SLACK = 0.25
 
@@ -91,7 +96,8 @@ def verify_certificate(
     """
     check_is_fitted(model, "rules_")
     plain = model._plain()
-    assembly = plain._assemble(plain._sample(X, y, sample_weight, tasks))
+    sample = plain._sample(X, y, sample_weight, tasks).counted()
+    assembly = plain._assemble(sample)
     stated = model._penalised
     reasons = _weights_that_differ(model)
     if any(
@@ -101,8 +107,7 @@ def verify_certificate(
     path = LatticePath(assembly.problem, tol=float(model.tol))
     if not _install(path, stated):
         return Verification(False, np.nan, np.nan, (*reasons, "X has other columns than at fit"))
-    if plain.relax == 0.0:
-        reasons += _scores_that_differ(model, path, X)
+    reasons += _scores_that_differ(model, plain, assembly, path, sample.data)
     if plain.concavity == 0.0 and not np.array_equal(path.discount, np.ones_like(path.discount)):
         reasons.append("the penalties are not those of the norm")
     claimed = model.certificate_
@@ -116,8 +121,8 @@ def verify_certificate(
 def _weights_that_differ(model: BaseRuleEstimator) -> list[str]:
     """The public attributes must say one thing."""
     reasons = []
-    coef = np.asarray(model.coef_).reshape(len(model.rules_), -1)
-    if coef.shape != model.rules_.weights.shape or not np.array_equal(coef, model.rules_.weights):
+    coef, weights = np.asarray(model.coef_), model.rules_.weights
+    if coef.size != weights.size or not np.array_equal(coef.reshape(weights.shape), weights):
         reasons.append("coef_ differs from the weights of rules_")
     if not np.array_equal(np.atleast_1d(model.intercept_), np.array(model.rules_.intercept)):
         reasons.append("intercept_ differs from the intercept of rules_")
@@ -149,11 +154,24 @@ def _install(path: LatticePath, stated: Solution) -> bool:
     return True
 
 
-def _scores_that_differ(model: BaseRuleEstimator, path: LatticePath, X: Any) -> list[str]:
-    """What the model predicts must be what its certificate speaks of."""
-    scores = np.asarray(model.decision_function(X)).reshape(path.problem.n_rows, -1)
-    certified = path.model.predictions.T
-    if np.allclose(scores, certified, rtol=1e-9, atol=1e-9 * (1.0 + np.abs(certified).max())):
+def _scores_that_differ(
+    model: BaseRuleEstimator,
+    plain: BaseRuleEstimator,
+    assembly: Assembly,
+    path: LatticePath,
+    data: Any,
+) -> list[str]:
+    """What the model predicts must be what its certificate speaks of, or a refit of it."""
+    scores = model.rules_.decision_function(data).reshape(path.problem.n_rows, -1)
+    certified, tolerance = path.model.predictions.T, 1e-9
+    if plain.relax > 0.0:
+        if model.status_ != OPTIMAL:  # a refit that was cut short cannot be had again
+            return []
+        refit = centred(assembly, path.relaxed(model._penalised, float(plain.relax)))
+        ensemble, _ = rules_of(assembly, refit)
+        certified = ensemble.decision_function(data).reshape(scores.shape)
+        tolerance = _REFIT_TOLERANCE
+    if np.abs(scores - certified).max() <= tolerance * (1.0 + np.abs(certified).max()):
         return []
     return ["rules_ predicts other scores than the certified weights"]
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MAX_TRIALS = 60
 _FIRST_STEP = 0.5
+_REOPEN = 0.9
 
 
 def solve_for_cost(path: LatticePath, cost: float) -> Solution:
@@ -41,6 +42,7 @@ def solve_for_cost(path: LatticePath, cost: float) -> Solution:
     alpha = high
     tol = path.tol
     loose = max(0.05, tol)
+    narrow = 0.1 * max(tol, 1e-12) ** 0.5
     for _ in range(_MAX_TRIALS):
         solution = path.solve(alpha, tol=loose)
         certificate = cost_certificate(path, solution, cost)
@@ -51,6 +53,9 @@ def solve_for_cost(path: LatticePath, cost: float) -> Solution:
             high = min(high, alpha)
         else:
             low = max(low, alpha)
+        if 0.0 < low and high - low < narrow * low:
+            # A loose solution can have set the end on the other side wrongly.
+            low, high = (low * _REOPEN, high) if excess > 0.0 else (low, high / _REOPEN)
         alpha = _next_alpha(solution, cost, low, high)
         if low > 0.0:
             loose = max(0.3 * tol, 0.3 * loose) if loose > tol else max(0.1 * loose, 1e-12)
