@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from tests.samples import (
     LOSSES_OF_CLASSES,
     LOSSES_OF_NUMBERS,
@@ -15,6 +16,7 @@ from tests.samples import (
 )
 
 import latticework as lw
+from latticework.estimators.equal_rows import equal_rows
 
 CLOSE = {"rtol": 1e-6, "atol": 1e-6}
 SETTINGS = {"alpha": 0.03, "tol": 1e-7}
@@ -63,6 +65,67 @@ def test_weights_are_repeated_rows(loss):
     for one, other in zip(weighted.rules_, copies.rules_, strict=True):
         assert str(one) == str(other)
         assert_allclose([one.support, one.lift], [other.support, other.lift], **CLOSE)
+
+
+def bits_of(model):
+    """Everything a fit says, to the last bit; counts of rows aside."""
+    rules = model.rules_
+    return (
+        str(rules), rules.weights.tobytes(), rules.intercept, model.certificate_,
+        [(rule.support, rule.precision, rule.mean, rule.lift) for rule in rules],
+        [term.to_dict() for term in rules.linear_terms],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({"loss": loss} for loss in [*LOSSES_OF_CLASSES, *LOSSES_OF_NUMBERS]),
+        {"loss": "squared_error", "linear_terms": True},
+        {"loss": "squared_error", "relax": 1.0, "length_penalty": 0},
+        {"loss": "log_loss", "concavity": 1.0, "alpha": None, "C": 0.5},
+    ],
+    ids=str,
+)
+def test_repeated_rows_weights_and_any_order_give_the_same_bits(settings):
+    frame = mixed_frame()
+    y, times = target_for(settings["loss"], planted_scores(frame)), draw_repeats(len(frame))
+    copies, labels = repeated(frame, times), np.repeat(y, times)
+    order = np.random.default_rng(0).permutation(len(copies))
+    settings = {**settings, "tol": 1e-3}
+    weighted = estimator_for(**settings).fit(frame, y, sample_weight=times)
+    shuffled = estimator_for(**settings).fit(copies.loc[order], labels[order])
+    assert bits_of(weighted) == bits_of(shuffled)
+    assert [rule.count for rule in shuffled.rules_] == shuffled.transform(copies).sum(
+        axis=0
+    ).tolist()
+
+
+def test_as_is_and_several_classes_give_the_same_bits_too():
+    rng = np.random.default_rng(1)
+    X, y, times = rng.random((40, 5)) < 0.4, rng.integers(0, 3, 40), draw_repeats(40)
+    order = rng.permutation(times.sum())
+    many = np.repeat(X, times, axis=0)[order], np.repeat(y, times)[order]
+    for kind in (np.asarray, sparse.csr_array):
+        model = lw.RuleClassifier(alpha=0.01, conditions="as-is")
+        weighted = bits_of(model.fit(kind(X), y, sample_weight=times))
+        assert weighted == bits_of(model.fit(kind(many[0]), many[1]))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_equal_rows_are_found(kind):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, (300, 6)).astype(np.uint8)
+    values = rng.choice([0.0, -0.0, 1.0, 2.0, 4.0], (300, 2))  # whose low bits are all zero
+    first, place = equal_rows(kind(codes.astype(bool)), [values, values[:, 0] > 0])
+    whole = np.column_stack([codes, values])
+    assert len(first) == len(np.unique(whole + 0.0, axis=0))
+    assert_array_equal(whole[first][place], whole)
+    again = rng.permutation(300)
+    first_again, _ = equal_rows(
+        kind(codes[again].astype(bool)), [values[again], values[again, 0] > 0]
+    )
+    assert_array_equal(whole[again][first_again] + 0.0, whole[first] + 0.0)
 
 
 @pytest.mark.parametrize(

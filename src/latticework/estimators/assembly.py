@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from latticework.estimators.equal_rows import equal_rows
 from latticework.rules import conditions as ops
 from latticework.rules.cells import NUMERIC
 from latticework.rules.ensemble import RuleEnsemble
 from latticework.rules.statistics import REGRESSION, RuleStatistics, rule_statistics
 from latticework.rules.terms import LinearTerm
 from latticework.solvers.problem import LatticeProblem
+from latticework.solvers.result import OPTIMAL, TIME_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from latticework.rules.columns import Table
     from latticework.rules.conditions import Condition
     from latticework.rules.propositionalize import Propositionalizer
+    from latticework.solvers.lattice_path import LatticePath
     from latticework.solvers.result import Solution
 
 # A linear term is standardised, a rule that holds for a fraction s of the rows has a deviation of
@@ -71,6 +75,57 @@ def take_rows(table: Table, rows: NDArray[np.intp]) -> Table:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """What a solver sees of the rows: equal ones are one row of their total weight.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (k, m), or csr_array of shape (k, p)
+    targets : Targets
+        Of k rows.
+    weight : ndarray of shape (k,)
+    factors : ndarray of shape (k, T)
+        Class weights.
+    dense : ndarray of shape (q, k) or None
+        Columns that enter linearly.
+    count : ndarray of shape (k,)
+        How many rows each of them stands for.
+    place : ndarray of shape (n,)
+        Which of them each row became.
+    """
+
+    codes: Any
+    targets: Targets
+    weight: NDArray[np.float64]
+    factors: NDArray[np.float64]
+    dense: NDArray[np.float64] | None
+    count: NDArray[np.int64]
+    place: NDArray[np.intp]
+
+    @classmethod
+    def merged(
+        cls,
+        codes: Any,
+        targets: Targets,
+        weight: NDArray[np.float64],
+        factors: NDArray[np.float64],
+        dense: NDArray[np.float64] | None,
+    ) -> Rows:
+        """Merge the rows that are equal but for their weight; ``factors`` follow from targets."""
+        others = [targets.values, targets.known, *([] if dense is None else [dense.T])]
+        first, place = equal_rows(codes, others)
+        return cls(
+            codes=codes[first],
+            targets=targets.take(first),
+            weight=np.bincount(place, weight).astype(np.float64),
+            factors=factors[first],
+            dense=None if dense is None else np.ascontiguousarray(dense[:, first]),
+            count=np.bincount(place),
+            place=place,
+        )
+
+
+@dataclass(frozen=True)
 class Assembly:
     """Everything a fit needs between validation and solver.
 
@@ -78,10 +133,10 @@ class Assembly:
     ----------
     propositions : Propositionalizer
     feature_names : tuple of str
-    targets : Targets
     loss : Loss
     problem : LatticeProblem
-    sample_weight : ndarray of shape (n,)
+    rows : Rows
+        Those of the problem.
     linear_terms : tuple of LinearTerm
         With weights still zero.
     total_weight : float
@@ -90,12 +145,16 @@ class Assembly:
 
     propositions: Propositionalizer
     feature_names: tuple[str, ...]
-    targets: Targets
     loss: Loss
     problem: LatticeProblem
-    sample_weight: NDArray[np.float64]
+    rows: Rows
     linear_terms: tuple[LinearTerm, ...]
     total_weight: float
+
+    @property
+    def targets(self) -> Targets:
+        """Of the problem's rows."""
+        return self.rows.targets
 
 
 def mixing_of(task_coupling: Any, n_tasks: int) -> NDArray[np.float64] | None:
@@ -167,11 +226,13 @@ def make_linear_terms(table: Table, sample_weight: NDArray, n_outputs: int) -> l
         values, weights = column.values[seen], sample_weight[seen]
         if len(values) == 0:
             continue
-        order = np.argsort(values, kind="stable")
-        mass = np.cumsum(weights[order]) / weights.sum()
-        low = float(values[order][np.searchsorted(mass, _CLIPPED_SHARE)])
-        top = min(np.searchsorted(mass, 1.0 - _CLIPPED_SHARE), len(order) - 1)
-        high = float(values[order][top])
+        # By value, so that repeated rows, weights and any order of the rows give the same bits.
+        values, place = np.unique(values, return_inverse=True)
+        weights = np.bincount(place, weights=weights)
+        mass = np.cumsum(weights) / weights.sum()
+        low = float(values[np.searchsorted(mass, _CLIPPED_SHARE)])
+        top = min(int(np.searchsorted(mass, 1.0 - _CLIPPED_SHARE)), len(values) - 1)
+        high = float(values[top])
         clipped = np.clip(values, low, high)
         mean = float(np.average(clipped, weights=weights))
         scale = float(np.sqrt(np.average((clipped - mean) ** 2, weights=weights)))
@@ -238,6 +299,17 @@ def centred(assembly: Assembly, solution: Solution) -> Solution:
     return replace(solution, intercept=solution.intercept - solution.intercept.mean())
 
 
+def refitted(path: LatticePath, solution: Solution, relax: float) -> Solution:
+    """A solution after relaxing; its status tells when time ran out for that."""
+    if relax == 0.0:
+        return solution
+    refit = path.relaxed(solution, relax)
+    deadline = path.limits.deadline
+    if refit.status == OPTIMAL and deadline is not None and time.perf_counter() >= deadline:
+        refit = replace(refit, status=TIME_LIMIT)
+    return refit
+
+
 def rules_of(assembly: Assembly, solution: Solution) -> tuple[RuleEnsemble, NDArray[np.intp]]:
     """The ensemble of a solution, its rules by falling importance, and their order.
 
@@ -249,7 +321,7 @@ def rules_of(assembly: Assembly, solution: Solution) -> tuple[RuleEnsemble, NDAr
     held = np.array(indicators, dtype=np.bool_).reshape(len(conjunctions), lattice.n_rows)
     found = rule_statistics(
         held.T, assembly.targets.plain, solution.coef, assembly.targets.output,
-        assembly.sample_weight,
+        assembly.rows.weight, assembly.rows.count,
     )  # fmt: skip
     sizes = np.linalg.norm(solution.coef, axis=1)
     importance = sizes * np.sqrt(found.support * (1.0 - found.support))

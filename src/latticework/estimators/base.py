@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
 from latticework.blocks.lattices.conjunctions import ConjunctionLattice
 from latticework.estimators.assembly import (
     Assembly,
+    Rows,
     Sample,
     cell_weights,
     centred,
@@ -33,6 +34,7 @@ from latticework.estimators.assembly import (
     make_linear_terms,
     make_problem,
     mixing_of,
+    refitted,
     row_factors,
     rules_of,
 )
@@ -136,10 +138,7 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
                 if report.step("alpha", attributes) and solution.alpha != alpha:
                     solution = path.stopped_at(alpha)
                     break
-        penalised = solution
-        if self.relax > 0.0:
-            solution = path.relaxed(solution, float(self.relax))
-        self._store(assembly, penalised, solution)
+        self._store(assembly, solution, refitted(path, solution, float(self.relax)))
         self._warn_if_open(stacklevel=5)
         report.end()
         return self
@@ -243,11 +242,12 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
         names = _names_of(propositions)
         monotonic = self._monotonic(propositions, targets)
         loss = self._loss(targets)
-        cells, total = cell_weights(targets, weight, factors)
         terms, dense, dense_signs = self._linear(data, shares, targets, monotonic)
+        codes = data if sample.as_is is not None else propositions.encode(data)
+        rows = Rows.merged(codes, targets, weight, factors, dense)
+        cells, total = cell_weights(rows.targets, rows.weight, rows.factors)
         lattice = ConjunctionLattice(
-            data if sample.as_is is not None else propositions.encode(data),
-            propositions.table_, float(self.length_penalty), self.max_length,
+            rows.codes, propositions.table_, float(self.length_penalty), self.max_length,
             condition_signs(propositions, monotonic),
         )  # fmt: skip
         mixing = mixing_of(self.task_coupling, targets.values.shape[1])
@@ -256,8 +256,8 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
                 "monotonic_cst and task_coupling exclude each other: a coupling mixes the signs "
                 "of the tasks. Drop one of them."
             )
-        problem = make_problem(targets, loss, cells, lattice, mixing, dense, dense_signs)
-        return Assembly(propositions, names, targets, loss, problem, weight, tuple(terms), total)
+        problem = make_problem(rows.targets, loss, cells, lattice, mixing, rows.dense, dense_signs)
+        return Assembly(propositions, names, loss, problem, rows, tuple(terms), total)
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         """X as a Table, or as it is where it holds conditions already."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from sklearn.base import clone
 
+from latticework.estimators.assembly import refitted
 from latticework.estimators.base import DEFAULT_ALPHA
 from latticework.estimators.rules import RuleClassifier, RuleRegressor
 from latticework.estimators.targets import read_y
@@ -159,10 +160,7 @@ def rule_path(
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(estimator, name):
                 setattr(model, name, getattr(estimator, name))
-        penalised = solution
-        if estimator.relax > 0.0:
-            solution = path.relaxed(solution, float(estimator.relax))
-        model._store(assembly, penalised, solution)
+        model._store(assembly, solution, refitted(path, solution, float(estimator.relax)))
         models.append(model)
     if len(models) < len(wanted):
         last = models[-1]

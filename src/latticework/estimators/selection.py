@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from latticework.estimators.assembly import Assembly, Sample, linear_columns
+from latticework.estimators.assembly import Assembly, Sample, linear_columns, refitted
 from latticework.solvers import result as outcome
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Family:
         self.rows.append([
             Candidate(
                 float(self.plain.length_penalty), float(self.plain.concavity), relax, solution,
-                path.relaxed(solution, relax) if relax > 0.0 else solution,
+                refitted(path, solution, relax),
             )
             for relax in self.relaxes
         ])  # fmt: skip
@@ -115,8 +115,7 @@ class Family:
             if solution.status != outcome.OPTIMAL:
                 break
             for r, relax in enumerate(self.relaxes):
-                relaxed = path.relaxed(solution, relax) if relax > 0.0 else solution
-                out[a, r] = rate(predictor(relaxed), test)
+                out[a, r] = rate(predictor(refitted(path, solution, relax)), test)
         return out.ravel()
 
 

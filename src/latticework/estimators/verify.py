@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from latticework.estimators.assembly import centred, rules_of
-from latticework.search.branch_and_bound import find_conjunctions
+from latticework.estimators.base import DEFAULT_ALPHA
+from latticework.estimators.witnesses import (
+    LEAST_DISCOUNT,
+    ROUNDING,
+    as_shown,
+    forbidden_signs,
+    model_of,
+    recomputed_bounds,
+    refit_that_fails,
+    same_scores,
+)
 from latticework.solvers.lattice_path import LatticePath
-from latticework.solvers.prox_newton import penalty_value, refresh_predictions
 from latticework.solvers.result import OPTIMAL
 
 if TYPE_CHECKING:
@@ -21,10 +29,6 @@ if TYPE_CHECKING:
     from latticework.estimators.base import BaseRuleEstimator
     from latticework.solvers.result import Solution
 
-# Numbers recomputed in another order agree to this.
-_ROUNDING = 1e-7
-# A refit without a penalty, made again, gives the same scores to this.
-_REFIT_TOLERANCE = 1e-4
 # A claimed gap may be exceeded by this share: the claim may rest on an earlier dual point.
 _SLACK = 0.25
 
@@ -68,8 +72,11 @@ def verify_certificate(
     """Check a fitted rule model's certificate against the data it was fitted on.
 
     The objective is recomputed from the model's rules and weights on X.  The bound is recomputed
-    from a dual point that follows from these weights and from one search of the whole lattice;
-    nothing of the solver's state is used.
+    from a dual point and a search of the whole lattice: the dual point follows from these weights
+    or, where it leaves a larger gap than the model claims (as piecewise linear losses do, whose
+    slopes are not unique), is found anew.  Any dual point proves its bound, wherever it came from.
+    Weights that were refitted (``relax``) must be of the certified rules, and be the best ones for
+    the reduced penalty, up to ``tol``.
 
     Parameters
     ----------
@@ -98,8 +105,8 @@ def verify_certificate(
     plain = model._plain()
     sample = plain._sample(X, y, sample_weight, tasks).counted()
     assembly = plain._assemble(sample)
+    reasons = _attributes_that_differ(model, plain, assembly)
     stated = model._penalised
-    reasons = _weights_that_differ(model)
     if any(
         max(c, default=-1) >= assembly.problem.lattice.n_conditions for c in stated.conjunctions
     ):
@@ -107,19 +114,27 @@ def verify_certificate(
     path = LatticePath(assembly.problem, tol=float(model.tol))
     if not _install(path, stated):
         return Verification(False, np.nan, np.nan, (*reasons, "X has other columns than at fit"))
-    reasons += _scores_that_differ(model, plain, assembly, path, sample.data)
-    if plain.concavity == 0.0 and not np.array_equal(path.discount, np.ones_like(path.discount)):
-        reasons.append("the penalties are not those of the norm")
-    claimed = model.certificate_
-    allowed = (1.0 + _SLACK) * claimed.gap + _ROUNDING * abs(claimed.primal)
+    reasons += _penalties_that_differ(path, plain.concavity)
+    used = as_shown(model.rules_, assembly, path, sample.data)
+    if isinstance(used, str):
+        reasons.append(used)
+    elif plain.relax > 0.0:
+        may_be_rough = model.status_ != OPTIMAL
+        reasons += refit_that_fails(path, used, stated.alpha, float(plain.relax), may_be_rough)
+    elif not same_scores(used.predictions, path.model.predictions):
+        reasons.append("rules_ predicts other scores than the certified weights")
     cost = None if plain.C is None else float(plain.C) * assembly.total_weight
-    primal, dual = _bounds(path, stated, cost, allowed, claimed.nodes_searched)
+    claimed = model.certificate_
+    allowed = (1.0 + _SLACK) * claimed.gap + ROUNDING * abs(claimed.primal)
+    primal, dual = recomputed_bounds(path, stated.alpha, cost, allowed, claimed.nodes_searched)
     reasons += _claims_that_fail(model, primal, dual, allowed)
     return Verification(not reasons, primal, dual, tuple(reasons))
 
 
-def _weights_that_differ(model: BaseRuleEstimator) -> list[str]:
-    """The public attributes must say one thing."""
+def _attributes_that_differ(
+    model: BaseRuleEstimator, plain: BaseRuleEstimator, assembly: Assembly
+) -> list[str]:
+    """The public attributes must say one thing, and speak of the problem that was posed."""
     reasons = []
     coef, weights = np.asarray(model.coef_), model.rules_.weights
     if coef.size != weights.size or not np.array_equal(coef.reshape(weights.shape), weights):
@@ -131,6 +146,15 @@ def _weights_that_differ(model: BaseRuleEstimator) -> list[str]:
         certificate.primal, certificate.dual, certificate.gap,
     ):  # fmt: skip
         reasons.append("objective_, lower_bound_ or dual_gap_ differs from certificate_")
+    wanted = DEFAULT_ALPHA if plain.alpha is None else float(plain.alpha)
+    alphas = {model.alpha_, model._penalised.alpha, *([wanted] if plain.C is None else [])}
+    if len(alphas) > 1:
+        reasons.append(f"the alphas differ: {', '.join(f'{alpha:.9g}' for alpha in alphas)}")
+    if certificate.lattice_size != assembly.problem.lattice.size:
+        reasons.append(
+            f"the lattice has {assembly.problem.lattice.size} conjunctions, and the certificate "
+            f"speaks of {certificate.lattice_size}"
+        )
     return reasons
 
 
@@ -144,69 +168,28 @@ def _install(path: LatticePath, stated: Solution) -> bool:
     if path.working_set.size != q + len(stated.conjunctions):
         return False
     coef = np.vstack([stated.linear_coef, stated.coef])
-    mixing = problem.mixing
-    latent = coef if mixing is None else coef @ np.linalg.pinv(mixing).T
-    path.model.latent = np.ascontiguousarray(latent)
-    path.model.intercept = stated.intercept.copy()
-    refresh_predictions(path.model, path.working_set)
+    path.model = model_of(path, coef, stated.intercept)
     rules = stated.penalty[: len(stated.conjunctions)]
     path.discount = np.concatenate([stated.penalty[len(rules) :], rules]) / path.working_set.scale
     return True
 
 
-def _scores_that_differ(
-    model: BaseRuleEstimator,
-    plain: BaseRuleEstimator,
-    assembly: Assembly,
-    path: LatticePath,
-    data: Any,
-) -> list[str]:
-    """What the model predicts must be what its certificate speaks of, or a refit of it."""
-    scores = model.rules_.decision_function(data).reshape(path.problem.n_rows, -1)
-    certified, tolerance = path.model.predictions.T, 1e-9
-    if plain.relax > 0.0:
-        if model.status_ != OPTIMAL:  # a refit that was cut short cannot be had again
-            return []
-        refit = centred(assembly, path.relaxed(model._penalised, float(plain.relax)))
-        ensemble, _ = rules_of(assembly, refit)
-        certified = ensemble.decision_function(data).reshape(scores.shape)
-        tolerance = _REFIT_TOLERANCE
-    if np.abs(scores - certified).max() <= tolerance * (1.0 + np.abs(certified).max()):
-        return []
-    return ["rules_ predicts other scores than the certified weights"]
-
-
-def _bounds(
-    path: LatticePath, stated: Solution, cost: float | None, allowed: float, nodes: int
-) -> tuple[float, float]:
-    """Objective and lower bound, recomputed, on the scale of the model's own form."""
-    problem, alpha = path.problem, stated.alpha
-    point = path.restricted.solve(path.model, alpha, path.penalty, np.inf)
-    mean_loss = problem.total_loss(path.model.predictions.T)
-    omega = penalty_value(path.model, path.penalty)
-    if cost is None:
-        target = mean_loss + alpha * omega - 0.9 * allowed
-    else:
-        target = mean_loss + alpha * omega - 0.9 * allowed / cost
-    slack = path.slack(replace(point, primal=mean_loss + alpha * omega), alpha * omega, target)
-    threshold = max(alpha * (1.0 + slack), point.ratio)
-    found = find_conjunctions(
-        problem.lattice, np.ascontiguousarray(problem.residual(point.dual_point)),
-        threshold=threshold, n_best=1, max_nodes=10 * nodes + 10_000,
-    )  # fmt: skip
-    reach = max(found.bound, point.ratio)
-    if cost is not None:
-        dual = cost * problem.dual_value(point.dual_point) - 0.5 * (cost * reach) ** 2
-        return 0.5 * omega**2 + cost * mean_loss, dual
-    shrink = min(1.0, alpha / reach) if reach > 0.0 else 1.0
-    return mean_loss + alpha * omega, problem.dual_value(shrink * point.dual_point)
+def _penalties_that_differ(path: LatticePath, concavity: float) -> list[str]:
+    """Only stages of a concave penalty make rules cheaper, and only down to a limit."""
+    reasons = []
+    least = LEAST_DISCOUNT if concavity else 1.0
+    if np.any(path.discount < least - ROUNDING) or np.any(path.discount > 1.0 + ROUNDING):
+        reasons.append("the penalties are not those of the norm")
+    if forbidden_signs(path, path.model):
+        reasons.append("a weight has the sign that monotonic_cst forbids")
+    return reasons
 
 
 def _claims_that_fail(
     model: BaseRuleEstimator, primal: float, dual: float, allowed: float
 ) -> list[str]:
     reasons = []
-    rounding = _ROUNDING * abs(primal)
+    rounding = ROUNDING * abs(primal)
     if abs(primal - model.objective_) > rounding:
         reasons.append(f"the objective is {primal:.9g}, not {model.objective_:.9g}")
     if model.lower_bound_ > primal + rounding:

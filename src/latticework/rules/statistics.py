@@ -93,6 +93,7 @@ def rule_statistics(
     weights: NDArray[np.float64],
     output: str,
     sample_weight: ArrayLike | None = None,
+    row_count: ArrayLike | None = None,
 ) -> RuleStatistics:
     """Support, count, precision or mean, and lift of R rules on n rows.
 
@@ -110,6 +111,8 @@ def rule_statistics(
         What the T scores are.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows; 1 by default.
+    row_count : array-like of shape (n,), optional
+        How many rows each of them stands for; 1 by default.
 
     Returns
     -------
@@ -147,11 +150,17 @@ def rule_statistics(
         lift = local - overall if output == REGRESSION else local / overall
     return RuleStatistics(
         support=support[:, 0] / row_weights.sum(),
-        count=np.count_nonzero(indicators, axis=0).astype(np.int64),
+        count=_counts(indicators, row_count),
         precision=None if output == REGRESSION else local,
         mean=local if output == REGRESSION else None,
         lift=np.where(np.isfinite(lift), lift, np.nan),
     )
+
+
+def _counts(indicators: NDArray[np.bool_], row_count: ArrayLike | None) -> NDArray[np.int64]:
+    if row_count is None:
+        return np.count_nonzero(indicators, axis=0).astype(np.int64)
+    return np.array([np.sum(row_count, where=held) for held in indicators.T], dtype=np.int64)
 
 
 def _row_weights(sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
