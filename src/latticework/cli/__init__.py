@@ -15,7 +15,7 @@ from latticework.cli.terminal import say_error
 
 __all__ = ["main"]
 
-# Exit codes: a mistake in the command or its files; an interrupt that left no model; a reader of
+# Exit codes: a mistake in the command or its files; an interrupt that left nothing; a reader of
 # the output that went away (what a shell reports for SIGINT and SIGPIPE).
 MISTAKE, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 
@@ -31,8 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0; 2 after a mistake in the command or its files; 130 when it was interrupted before
-        there was a model.
+        0, also for the best model so far after an interrupt; 2 after a mistake in the command or
+        its files; 130 when it was interrupted before there was anything to save.
     """
     try:
         options = make_parser().parse_args(arguments)
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Compiled code that is interrupted ends with a SystemError.
         if isinstance(error, SystemError) and not isinstance(error.__cause__, KeyboardInterrupt):
             raise
-        say_error("interrupted before there was a model: nothing was saved")
+        say_error("interrupted before it was done: nothing was saved")
         return INTERRUPTED
     except BrokenPipeError:
         # Python flushes standard output once more at its end: give it something to flush into.

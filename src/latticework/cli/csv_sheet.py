@@ -15,9 +15,9 @@ import sys
 import zlib
 from array import array
 from contextlib import ExitStack, contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import numpy as np
 
@@ -35,22 +35,23 @@ from latticework.rules.cells import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterator
 
     from numpy.typing import NDArray
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null"})
 _TRUTHS = {"true": True, "false": False}
-_DELIMITERS = ",;\t"
+_DELIMITER_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _ROWS_AT_A_TIME = 4096
+_LONGEST_HEADER = 1_000_000  # characters
 # At most so many texts among the numbers of a column are taken for marks of missing cells.
 _MOST_ODD_TEXTS = 3
 # How files begin that are no CSV whatever their names say, and what to do about them.
 _OTHER_KINDS = {
     b"PK\x03\x04": "an Excel workbook or another zip archive: save it as CSV",
     b"PAR1": "a Parquet file: let its name end in .parquet",
-    b"\xff\xfe": "UTF-16 text. Convert it:  iconv -f utf-16 -t utf-8 {path} > utf8.csv",
-    b"\xfe\xff": "UTF-16 text. Convert it:  iconv -f utf-16 -t utf-8 {path} > utf8.csv",
+    b"\xff\xfe": "UTF-16 text. Convert it:\n  iconv -f utf-16 -t utf-8 {path} > utf8.csv",
+    b"\xfe\xff": "UTF-16 text. Convert it:\n  iconv -f utf-16 -t utf-8 {path} > utf8.csv",
     b"\x1f\x8b": "compressed with gzip: let its name end in .csv.gz",
 }
 
@@ -82,8 +83,9 @@ class CsvSheet:
                 self._read(file)
         except UnicodeDecodeError as error:
             raise CommandError(
-                f"{self.path}: this is not UTF-8 text ({error.reason}). If it is Latin-1, convert "
-                f"it:  iconv -f latin1 -t utf-8 {path} > utf8.csv"
+                f"{self.path}: this is not UTF-8 text ({error.reason}). If it is Latin-1 "
+                "(Windows-1252), as many files from Excel are, convert it:\n"
+                f"  iconv -f windows-1252 -t utf-8 {shlex.quote(path)} > utf8.csv"
             ) from error
         except (csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise CommandError(f"{self.path}: this is not readable as CSV: {error}") from error
@@ -94,8 +96,8 @@ class CsvSheet:
             raise CommandError(
                 f"{self.path}: the file is empty; a line of column names must come first"
             )
-        delimiter = max(_DELIMITERS, key=header.count)
-        rows = csv.reader(_with_first(header, file), delimiter=delimiter)
+        self._delimiter = delimiter = _delimiter_of(header)
+        rows = csv.reader(chain([header], file), delimiter=delimiter)
         self.names = self._names(next(rows))
         numberings = [_Numbering() for _ in self.names]
         codes = [array("i") for _ in self.names]
@@ -120,14 +122,26 @@ class CsvSheet:
 
     def _full_rows(self, rows: Any) -> Iterator[list[str]]:
         width = len(self.names)
+        before = rows.line_num
         for row in rows:
             if len(row) == width:
                 yield row
             elif row:  # else a blank line
-                raise CommandError(
-                    f"{self.path}, line {rows.line_num}: {len(row)} cells, but the header names "
-                    f"{width} columns; correct the line, or put quotes around cells with commas"
-                )
+                self._refuse_row(row, before + 1, rows.line_num)
+            before = rows.line_num
+
+    def _refuse_row(self, row: list[str], first: int, last: int) -> NoReturn:
+        cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
+        columns = "1 column" if len(self.names) == 1 else f"{len(self.names)} columns"
+        remedy = f"put quotes around cells that hold {_DELIMITER_NAMES[self._delimiter]}"
+        lines = f"line {first}"
+        if last > first:
+            lines = f"lines {first} to {last}"
+            remedy = "close the quotation mark that opens there"
+        raise CommandError(
+            f"{self.path}, {lines}: {cells}, but the header names {columns}; correct the line, or "
+            f"{remedy}"
+        )
 
     # ---- columns ------------------------------------------------------------------------------
 
@@ -231,7 +245,7 @@ def _opened(path: str) -> Iterator[TextIO]:
         start = binary.peek(4)
         for magic, kind in _OTHER_KINDS.items():
             if start.startswith(magic):
-                raise CommandError(f"{path}: this is {kind.format(path=path)}")
+                raise CommandError(f"{path}: this is {kind.format(path=shlex.quote(path))}")
         text = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
         try:
             yield text
@@ -239,9 +253,15 @@ def _opened(path: str) -> Iterator[TextIO]:
             text.detach()  # standard input stays open
 
 
-def _with_first(line: str, rest: Iterable[str]) -> Iterator[str]:
-    yield line
-    yield from rest
+def header_of(path: str) -> list[str]:
+    """The cells of the first line of a CSV file."""
+    with _opened(path) as file:
+        line = file.readline(_LONGEST_HEADER)
+    return next(csv.reader([line], delimiter=_delimiter_of(line)), [])
+
+
+def _delimiter_of(header: str) -> str:
+    return max(_DELIMITER_NAMES, key=header.count)
 
 
 def _number(text: str) -> float | None:

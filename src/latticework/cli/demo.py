@@ -20,7 +20,7 @@ from latticework.cli.boards import (
     has_won,
 )
 from latticework.cli.models import certificate_text, size_text
-from latticework.cli.sheets import check_writable, write_columns
+from latticework.cli.outputs import check_table_file, write_columns
 from latticework.cli.terminal import Progress, say, say_commands, say_labelled
 from latticework.estimators.assembly import take_rows
 from latticework.estimators.path import rule_path
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from latticework.rules.rule import Rule
 
 WON, NOT_WON = "x has won", "x has not won"
+_RESULT = "result"
 _TEST_SHARE, _CHOICE_SHARE = 0.3, 0.25
 _N_ALPHAS = 20
 # Every conjunction pays the same, however long it is: winning lines have three conditions.
@@ -46,7 +47,7 @@ _LENGTH_PENALTY = 0.0
 def run(options: Namespace) -> None:
     """Learn who has won from 70 % of the boards, and tell the story."""
     if options.save is not None:
-        check_writable(options.save)
+        check_table_file(options.save, [], lambda names: names == [*SQUARES, _RESULT])
     boards = final_boards()
     table = board_table(boards)
     y = np.array([WON if has_won(board, X) else NOT_WON for board in boards])
@@ -176,11 +177,11 @@ def _tell_test(ensemble: RuleEnsemble, table: Table, y: NDArray[Any]) -> None:
 
 def _tell_next(path: str | None, boards: list[str], y: NDArray[Any]) -> None:
     data = path or "boards.csv"
-    learn = f"latticework learn {data} -t result --length-penalty 0.3 --max-rules 60 --holdout 0.3"
+    learn = f"latticework learn {data} -t {_RESULT} --length-penalty 0 --max-length 3"
     if path is None:
         say_commands("Next", "latticework demo --save boards.csv", learn)
         return
     columns = dict(zip(SQUARES, map(list, zip(*boards, strict=True)), strict=True))
-    write_columns(path, {**columns, "result": y.tolist()})
+    write_columns(path, {**columns, _RESULT: y.tolist()})
     say_labelled("Saved", path)
     say_commands("Next", learn)

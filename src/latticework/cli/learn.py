@@ -13,15 +13,10 @@ from sklearn.model_selection import train_test_split
 
 from latticework.cli.arguments import HINGES, LOSSES
 from latticework.cli.errors import CommandError, blamed_on
-from latticework.cli.models import certificate_text, model_text
+from latticework.cli.models import certificate_text, check_model_file, model_text
+from latticework.cli.outputs import write_text
 from latticework.cli.scores import score_text
-from latticework.cli.sheets import (
-    check_writable,
-    open_sheet,
-    require_columns,
-    table_of,
-    write_text,
-)
+from latticework.cli.sheets import open_sheet, require_columns, table_of
 from latticework.cli.targets import CLASSIFICATION, REGRESSION, labels_of, task_of
 from latticework.cli.terminal import (
     Interrupt,
@@ -30,11 +25,14 @@ from latticework.cli.terminal import (
     say_commands,
     say_error,
     say_labelled,
+    say_list,
 )
 from latticework.estimators.assembly import take_rows
 from latticework.estimators.cv import RuleClassifierCV, RuleRegressorCV
 from latticework.estimators.rules import RuleClassifier, RuleRegressor
+from latticework.exceptions import CertificateWarning
 from latticework.rules.cells import CATEGORICAL, as_kind
+from latticework.solvers.result import INTERRUPTED, TIME_LIMIT
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -69,7 +67,7 @@ def run(options: Namespace) -> None:
             "--alpha fixes the model, so --max-rules has nothing to choose: give one of them"
         )
     if options.model is not None:
-        check_writable(options.model, keep=[options.data])
+        check_model_file(options.model, keep=[options.data])
     sheet = open_sheet(options.data, options.missing)
     require_columns(sheet, [options.target], "which --target names")
     names = _wanted_columns(sheet, options)
@@ -245,9 +243,42 @@ def _fit(estimator: Any, rows: _Rows, path: str) -> float:
         if interrupt.asked:  # whatever a second Ctrl-C broke
             raise KeyboardInterrupt from error
         raise
-    for message in dict.fromkeys(str(entry.message) for entry in caught):
-        say_error(f"warning: {' '.join(message.split())}")
+    stopped = _why_stopped(estimator)
+    texts = [
+        " ".join(str(warning.message).split())
+        for warning in caught
+        if not (stopped and issubclass(warning.category, CertificateWarning))
+    ]
+    for text in dict.fromkeys([*texts, stopped]):
+        if text:
+            say_error(f"warning: {text}")
     return time.perf_counter() - started
+
+
+def _why_stopped(estimator: Any) -> str:
+    """What ended a fit before its work was done and what that means; empty for others."""
+    if estimator.status_ not in (INTERRUPTED, TIME_LIMIT):
+        return ""
+    cause = "Ctrl-C"
+    if estimator.status_ == TIME_LIMIT:
+        cause = f"--time-limit {estimator.time_limit:g}"
+    text = (
+        f"stopped by {cause}: this is the best model so far; its certificate says how far it can "
+        "be from the optimum"
+    )
+    n_folds = _folds_scored(estimator)
+    if n_folds is None or n_folds == estimator.n_splits_:
+        return text
+    return f"{text}, and it was chosen after {n_folds} of {estimator.n_splits_} folds"
+
+
+def _folds_scored(estimator: Any) -> int | None:
+    """On how many folds models were compared; None without cross-validation."""
+    results = getattr(estimator, "cv_results_", None)
+    if results is None:
+        return None
+    folds = [results[f"split{k}_test_score"] for k in range(estimator.n_splits_)]
+    return sum(bool(np.isfinite(scores).any()) for scores in folds)
 
 
 # ------------------------------------------------------------------------------------- showing
@@ -257,7 +288,10 @@ def _print_model(
     estimator: Any, seconds: float, fitted_on: _Rows, aside: _Rows | None, options: Namespace
 ) -> None:
     ensemble = _named_ensemble(estimator, options)
-    chosen = "as asked" if options.alpha is not None else "chosen by cross-validation"
+    n_folds = _folds_scored(estimator)
+    chosen = "as asked" if n_folds is None else "chosen by cross-validation"
+    if n_folds == 0:
+        chosen = "chosen without cross-validation"
     n_rules = len(ensemble)
     say_labelled(
         "Model",
@@ -271,7 +305,7 @@ def _print_model(
     say_labelled("Certificate", certificate_text(estimator.certificate_, relaxed=relaxed))
     if n_rules == 0:
         say_labelled("No rules", _why_empty(estimator, options))
-    say_labelled("Score", _scores(estimator, fitted_on, aside))
+    say_list("Score", _scores(estimator, fitted_on, aside))
 
 
 def _why_empty(estimator: Any, options: Namespace) -> str:
@@ -287,7 +321,7 @@ def _why_empty(estimator: Any, options: Namespace) -> str:
     )
 
 
-def _scores(estimator: Any, fitted_on: _Rows, aside: _Rows | None) -> str:
+def _scores(estimator: Any, fitted_on: _Rows, aside: _Rows | None) -> list[str]:
     parts = []
     best = getattr(estimator, "best_score_", None)
     if best is not None and np.isfinite(best):
@@ -300,7 +334,7 @@ def _scores(estimator: Any, fitted_on: _Rows, aside: _Rows | None) -> str:
         parts.append(
             f"{len(aside.y):,} rows set aside: {score_text(ensemble, aside.table, aside.y)}"
         )
-    return "; ".join(parts)
+    return parts
 
 
 _SCORE_NAMES: dict[tuple[type, str | None], str] = {

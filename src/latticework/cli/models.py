@@ -8,19 +8,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from latticework.cli.errors import CommandError
+from latticework.cli.outputs import begins_with, check_writable, refuse_table_ending
+from latticework.cli.sheets import CSV_ENDINGS, PARQUET_ENDINGS
 from latticework.cli.terminal import terminal_width
 from latticework.rules.ensemble import RuleEnsemble
 from latticework.rules.export.presentation import sheet_of
 from latticework.rules.export.text import aligned, rule_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from latticework.solvers.result import Certificate
 
 _LEAST_RULE_WIDTH = 24
+# What tells a file with a model from others.
+MODEL_MARK = b'"latticework.RuleEnsemble"'
 
 
 def load_model(path: str) -> RuleEnsemble:
     """The model of a file that ``latticework learn`` or ``RuleEnsemble.to_json`` wrote."""
+    if path.lower().endswith((*CSV_ENDINGS, *PARQUET_ENDINGS)):
+        raise CommandError(
+            f"{path}: this is the name of a table, not of a model; the model comes first, such as "
+            "model.json"
+        )
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -36,6 +47,12 @@ def load_model(path: str) -> RuleEnsemble:
         raise CommandError(
             f"{path}: this is not a model that latticework can read: {error}"
         ) from error
+
+
+def check_model_file(path: str, keep: Sequence[str]) -> None:
+    """Raise CommandError when a model could not or should not be written to a file."""
+    refuse_table_ending(path, "a model is saved as JSON", ".json")
+    check_writable(path, keep, lambda path: begins_with(path, MODEL_MARK))
 
 
 def model_text(ensemble: RuleEnsemble) -> str:
@@ -86,17 +103,18 @@ def certificate_text(certificate: Certificate, *, relaxed: bool) -> str:
     staged = "stage" in certificate.method
     share = 100.0 * certificate.relative_gap
     bound = f"{share:.2g}" if share < 10 else f"{share:.0f}"
-    sentence = (
-        f"No weighting of any of the {size_text(certificate.lattice_size)} conjunctions has an "
-        f"objective more than {bound} % below this one"
-    )
-    searched = f" ({certificate.nodes_searched:,} of them searched)"
+    searched = f"{certificate.nodes_searched:,} of them searched"
     if not certificate.complete:
-        searched = f" (the search was cut short after {certificate.nodes_searched:,} of them)"
-    remarks = []
+        searched = f"the search was cut short after {certificate.nodes_searched:,} of them"
+    sentences = [
+        f"Among all weighted sums of the {size_text(certificate.lattice_size)} possible rules "
+        f"({searched}) none has a penalised loss more than {bound} % below that of this model."
+    ]
     if staged:
-        remarks.append("the objective is that of the last weighted stage of the concave penalty")
+        sentences.append("The penalty is the last weighted stage of the concave one.")
     if relaxed:
-        remarks.append("the objective is that of the penalised problem, which selected the rules; "
-                       "their weights were then refitted")  # fmt: skip
-    return sentence + searched + "".join(f"; {remark}" for remark in remarks) + "."
+        sentences.append(
+            "This is about the choice of the rules; their weights were then refitted with less of "
+            "the penalty."
+        )
+    return " ".join(sentences)

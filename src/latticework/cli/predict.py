@@ -8,13 +8,8 @@ import numpy as np
 
 from latticework.cli.errors import CommandError, blamed_on, optional
 from latticework.cli.models import load_model
-from latticework.cli.sheets import (
-    STANDARD_STREAM,
-    check_writable,
-    open_sheet,
-    require_columns,
-    write_columns,
-)
+from latticework.cli.outputs import check_table_file, write_columns
+from latticework.cli.sheets import STANDARD_STREAM, open_sheet, require_columns
 from latticework.cli.terminal import say_error
 from latticework.rules.columns import Table
 from latticework.rules.statistics import BINARY, MULTICLASS, MULTILABEL, REGRESSION
@@ -31,7 +26,7 @@ if TYPE_CHECKING:
 
 def run(options: Namespace) -> None:
     """Read, predict, write."""
-    check_writable(options.output, keep=[options.model, options.data])
+    check_table_file(options.output, [options.model, options.data], _are_predictions)
     ensemble = load_model(options.model)
     sheet = open_sheet(options.data, options.missing)
     require_columns(sheet, options.id, "which --id names")
@@ -51,6 +46,11 @@ def run(options: Namespace) -> None:
     write_columns(options.output, columns)
     if options.output != STANDARD_STREAM:
         say_error(f"{sheet.n_rows:,} predictions in {options.output}")
+
+
+def _are_predictions(names: list[str]) -> bool:
+    """Whether a table with these columns is one of predictions."""
+    return any(name.partition("_")[0] == "prediction" for name in names)
 
 
 def read_for(ensemble: RuleEnsemble, sheet: Sheet) -> Table:

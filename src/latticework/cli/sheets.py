@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import os
-import sys
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from latticework.cli.csv_sheet import CsvSheet
+from latticework.cli.csv_sheet import CsvSheet, header_of
 from latticework.cli.errors import CommandError, blamed_on, listed, optional
 from latticework.rules.columns import Table, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from latticework.rules.cells import Column
 
 STANDARD_STREAM = "-"
 PARQUET_ENDINGS = (".parquet", ".pq")
+CSV_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
 
 class Sheet(Protocol):
@@ -94,6 +92,21 @@ class ParquetSheet:
         return self._arrow.table({name: column})
 
 
+def is_parquet(path: str) -> bool:
+    """Whether a file's name says that it holds Parquet."""
+    return path.lower().endswith(PARQUET_ENDINGS)
+
+
+def names_in(path: str) -> list[str]:
+    """The names of the columns of a file; none where it is no table."""
+    try:
+        if is_parquet(path):
+            return list(optional("pyarrow.parquet", f"writing {path}").read_schema(path).names)
+        return header_of(path)
+    except (OSError, ValueError, CommandError):
+        return []
+
+
 def open_sheet(path: str, missing: Sequence[str] = ()) -> Sheet:
     """The table of a file; its ending says which kind it is.
 
@@ -102,7 +115,7 @@ def open_sheet(path: str, missing: Sequence[str] = ()) -> Sheet:
     CommandError
         When there is no such file, or it is not what its ending says, or it has no rows.
     """
-    kind = ParquetSheet if path.lower().endswith(PARQUET_ENDINGS) else CsvSheet
+    kind = ParquetSheet if is_parquet(path) else CsvSheet
     try:
         sheet: Sheet = kind(path, missing)
     except FileNotFoundError as error:
@@ -118,12 +131,16 @@ def open_sheet(path: str, missing: Sequence[str] = ()) -> Sheet:
 
 def _similar_files(path: str) -> str:
     """A hint at the tables in the folder that was searched."""
-    endings = (".csv", ".csv.gz", ".tsv", *PARQUET_ENDINGS)
+    folder = Path(path).parent
+    endings = (*CSV_ENDINGS, *PARQUET_ENDINGS)
     try:
-        found = sorted(name for name in os.listdir(Path(path).parent) if name.endswith(endings))
+        found = sorted(name for name in os.listdir(folder) if name.lower().endswith(endings))
     except OSError:
         return ", nor the folder it should be in"
-    return f"; the folder holds {listed(found, 5)}" if found else ""
+    near = get_close_matches(Path(path).name, found, n=1, cutoff=0.75)
+    if near:
+        return f"; did you mean {str(folder / near[0])!r}?"
+    return f"; the folder holds {listed(found, 5)}" if found else "; the folder holds no table"
 
 
 def require_columns(sheet: Sheet, names: Sequence[str], what: str) -> None:
@@ -138,11 +155,11 @@ def require_columns(sheet: Sheet, names: Sequence[str], what: str) -> None:
     """
     absent = [name for name in names if name not in sheet.names]
     if absent:
-        noun = "column" if len(absent) == 1 else "columns"
+        noun = "is no column" if len(absent) == 1 else "are no columns"
         near = get_close_matches(absent[0], sheet.names, n=1)
         hint = f"did you mean {near[0]!r}? The" if near else "the"
         raise CommandError(
-            f"{sheet.path}: there is no {noun} {listed(absent)}, {what}; {hint} file has "
+            f"{sheet.path}: there {noun} {listed(absent)}, {what}; {hint} file has "
             f"{listed(sheet.names)}"
         )
 
@@ -151,85 +168,3 @@ def table_of(sheet: Sheet, names: Sequence[str]) -> Table:
     """Columns of a file, each typed by its cells."""
     with blamed_on(sheet.path):
         return Table(tuple(sheet.column(name) for name in names), sheet.n_rows)
-
-
-# ------------------------------------------------------------------------------------ writing
-
-
-def check_writable(path: str, keep: Sequence[str] = ()) -> None:
-    """Raise CommandError when a file could not be written, before any work is done for it.
-
-    Parameters
-    ----------
-    path : str
-    keep : sequence of str
-        Files that are read, which must not be written over.
-    """
-    if path == STANDARD_STREAM:
-        return
-    for other in keep:
-        if os.path.realpath(other) == os.path.realpath(path):
-            raise CommandError(f"{path}: this is the file to read; name another one to write")
-    folder = Path(path).parent
-    if Path(path).is_dir():
-        raise CommandError(f"{path}: this is a folder; name a file in it")
-    if not folder.is_dir():
-        raise CommandError(f"{path}: the folder {str(folder)!r} does not exist; create it first")
-    if path.lower().endswith(PARQUET_ENDINGS):
-        optional("pyarrow.parquet", f"writing {path}")
-
-
-def write_text(path: str, text: str) -> None:
-    """Write a file, or standard output."""
-    if path == STANDARD_STREAM:
-        _write_to_output(text)
-        return
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _write_to_output(text: str) -> None:
-    try:
-        sys.stdout.write(text)
-    except UnicodeEncodeError as error:
-        raise CommandError(
-            f"standard output is {error.encoding} and cannot hold {text[error.start]!r}: write to "
-            "a file with -o FILE, or set PYTHONIOENCODING=utf-8"
-        ) from error
-
-
-def write_columns(path: str, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Write columns of equal length as CSV or Parquet, whichever the file's ending says."""
-    try:
-        if path.lower().endswith(PARQUET_ENDINGS):
-            parquet = optional("pyarrow.parquet", f"writing {path}")
-            arrow = optional("pyarrow", f"writing {path}")
-            parquet.write_table(arrow.table(dict(columns)), path)
-        elif path == STANDARD_STREAM:
-            _write_rows(sys.stdout, columns)
-        else:
-            delimiter = "\t" if path.removesuffix(".gz").endswith(".tsv") else ","
-            opened = gzip.open if path.endswith(".gz") else open
-            with opened(path, "wt", encoding="utf-8", newline="") as file:
-                _write_rows(file, columns, delimiter)
-    except UnicodeEncodeError as error:
-        raise CommandError(
-            f"standard output is {error.encoding}: write to a file with -o FILE, or set "
-            "PYTHONIOENCODING=utf-8"
-        ) from error
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise _unwritable(path, error) from error
-
-
-def _write_rows(file: Any, columns: Mapping[str, Sequence[Any]], delimiter: str = ",") -> None:
-    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-
-
-def _unwritable(path: str, error: OSError) -> CommandError:
-    return CommandError(f"{path}: this cannot be written: {error.strerror or error}")

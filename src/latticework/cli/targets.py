@@ -26,9 +26,9 @@ def task_of(sheet: Sheet, target: Column, asked: str) -> tuple[str, str]:
     if n_missing:
         first = int(target.missing.argmax()) + 1
         raise CommandError(
-            f"{sheet.path}: {n_missing:,} of {sheet.n_rows:,} cells of the target "
-            f"{target.name!r} are missing (the first in row {first:,} after the header): remove "
-            "these rows"
+            f"{sheet.path}: the target {target.name!r} has {n_missing:,} missing "
+            f"{'cell' if n_missing == 1 else 'cells'} among {sheet.n_rows:,} (the first in row "
+            f"{first:,} after the header): fill in or remove such rows"
         )
     if target.levels is not None:
         if asked == REGRESSION:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import sys
 import textwrap
 import threading
 import time
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any, Self, TextIO
 
@@ -15,8 +17,13 @@ from typing import Any, Self, TextIO
 _QUIET_SECONDS = 0.5
 _RENEWAL_SECONDS = 0.2
 LABEL_WIDTH = 13
-_HINT = "(Ctrl-C keeps the best model so far)"
-_STOPPING_HINT = "(stopping after this step; Ctrl-C again gives up)"
+# What a terminal shows for Ctrl-C takes two places at the end of the line.
+_ECHO_WIDTH = 3
+_HINT = "Ctrl-C: best model so far"
+# Between a number and its unit no line ends.
+_GLUE = "\N{NO-BREAK SPACE}"
+_UNIT = re.compile(r"(\d) (s|%)(?!\w)")
+_STOPPING_HINT = "stopping after this step; Ctrl-C again: give up"
 
 
 def say(text: str = "") -> None:
@@ -25,8 +32,14 @@ def say(text: str = "") -> None:
 
 
 def say_error(text: str) -> None:
-    """A line on standard error, likewise."""
+    """Lines on standard error, likewise; a terminal gets them folded between words.
+
+    Lines that begin with spaces are commands to copy and stay whole.
+    """
     sys.stdout.flush()
+    if sys.stderr.isatty():
+        lines = [line if line[:1] == " " else _folded(line) for line in text.split("\n")]
+        text = "\n".join(lines)
     _write(sys.stderr, text)
 
 
@@ -42,22 +55,37 @@ def terminal_width() -> int:
 
 def say_labelled(label: str, text: str) -> None:
     """A short label, then text folded to the width of the terminal beside it."""
-    say(
-        textwrap.fill(
-            text,
-            width=terminal_width(),
-            initial_indent=f"{label:<{LABEL_WIDTH}}",
-            subsequent_indent=" " * LABEL_WIDTH,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+    say(_folded(text, f"{label:<{LABEL_WIDTH}}", " " * LABEL_WIDTH))
+
+
+def say_list(label: str, texts: Sequence[str]) -> None:
+    """Texts one below the other, with a label before the first."""
+    for text in texts:
+        say_labelled(label, text)
+        label = ""
+
+
+def _folded(text: str, first: str = "", other: str = "") -> str:
+    """Lines that fit the terminal; units stay with their numbers."""
+    filled = textwrap.fill(
+        _UNIT.sub(rf"\1{_GLUE}\2", text),
+        width=terminal_width(),
+        initial_indent=first,
+        subsequent_indent=other,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
+    return filled.replace(_GLUE, " ")
 
 
 def say_commands(label: str, *commands: str) -> None:
-    """Commands to copy, one a line and never folded, with a label before the first."""
+    """Commands to copy, one a line and never folded, with a label before or above them."""
+    indent = LABEL_WIDTH
+    if indent + max(map(len, commands)) > terminal_width():
+        say(label)
+        label, indent = "", 2
     for command in commands:
-        say(f"{label:<{LABEL_WIDTH}}{command}")
+        say(f"{label:<{indent}}{command}")
         label = ""
 
 
@@ -134,22 +162,24 @@ class Progress:
         started = time.perf_counter()
         if self._finished.wait(_QUIET_SECONDS):
             return
-        length = 0
         while not self._finished.is_set():
-            line = self._line(time.perf_counter() - started)[: terminal_width() - 1]
-            self.stream.write("\r" + line.ljust(length))
+            width = terminal_width() - 1
+            line = self._line(time.perf_counter() - started)[: width - _ECHO_WIDTH]
+            self.stream.write("\r" + line + " " * (width - len(line)) + "\r" + line)
             self.stream.flush()
-            length = len(line)
             self._finished.wait(_RENEWAL_SECONDS)
-        self.stream.write("\r" + " " * length + "\r")
+        self.stream.write("\r" + " " * (terminal_width() - 1) + "\r")
         self.stream.flush()
 
     def _line(self, seconds: float) -> str:
-        steps = [f", {number} {name}s solved" for name, number in self.n_steps.items()]
+        done = [
+            f"{number} {name}{'' if number == 1 else 's'}" for name, number in self.n_steps.items()
+        ]
+        steps = f", {' and '.join(done)} done" if done else ""
         hint = ""
         if self.interrupt is not None:
-            hint = _STOPPING_HINT if self.interrupt.asked else _HINT
-        return f"{self.label}: {seconds:.0f} s{''.join(steps)}  {hint}"
+            hint = f"  ({_STOPPING_HINT if self.interrupt.asked else _HINT})"
+        return f"{self.label}: {seconds:.0f} s{steps}{hint}"
 
     # ---- scikit-learn's callback protocol -----------------------------------------------------
 
