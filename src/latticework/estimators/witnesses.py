@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from latticework.search.branch_and_bound import find_conjunctions
+from latticework.solvers.cost_form import solve_for_cost
 from latticework.solvers.lattice_path import _LEAST_DISCOUNT, _LEAST_PENALTY, LatticePath, Limits
 from latticework.solvers.prox_newton import (
     Model,
@@ -15,6 +17,7 @@ from latticework.solvers.prox_newton import (
     penalty_value,
     refresh_predictions,
 )
+from latticework.solvers.result import OPTIMAL
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,8 +35,10 @@ _REFIT_SLACK = 0.5
 # Shares of the gap that is to be shown, left to the search and to the dual point.
 _SHARE_OF_SEARCH = 0.9
 _SHARE_OF_POINT = 0.4
+# Attempts at a bound, and the least relative gap to ask a solver for.
+_MAX_ATTEMPTS, _LEAST_TOLERANCE = 6, 1e-11
 # Nodes for a search, per node of the search that is checked.
-_NODES_PER_NODE, _NODES_AT_LEAST = 10, 10_000
+_NODES_PER_NODE, _NODES_AT_LEAST = 2, 10_000
 
 
 def model_of(path: LatticePath, coef: NDArray[np.float64], intercept: NDArray) -> Model:
@@ -172,12 +177,31 @@ def recomputed_bounds(
     slack = path.slack(replace(point, primal=objective), alpha * omega, target)
     dual = _proved_by(path, point.dual_point, alpha, cost, alpha * (1.0 + slack), budget)
     if primal - dual > allowed:
-        # Another dual point: that of the model which a solver reaches from this one.
-        path.limits = Limits(max_nodes=budget)
-        better = path.solve(alpha, tol=_SHARE_OF_POINT * wanted / abs(objective))
-        again = _proved_by(path, better.dual_point, alpha, cost, alpha, budget)
-        dual = max(dual, again)
+        path.limits = Limits(max_nodes=path.n_nodes + budget)
+        near = path.solve(alpha, tol=_SHARE_OF_POINT * wanted / max(abs(objective), 1e-300))
+        dual = max(dual, _proved_by(path, near.dual_point, alpha, cost, alpha, budget))
+    if primal - dual > allowed:
+        dual = max(dual, _better_bound(path, alpha, cost, primal, allowed))
     return primal, dual
+
+
+def _better_bound(
+    path: LatticePath, alpha: float, cost: float | None, primal: float, allowed: float
+) -> float:
+    """The bound of a dual point that a solver finds: ``primal - allowed``, unless none can be."""
+    best, target, gap = -np.inf, primal - allowed, _SHARE_OF_POINT * allowed
+    for _ in range(_MAX_ATTEMPTS):
+        path.tol = max(gap / max(abs(primal), 1e-300), _LEAST_TOLERANCE)
+        found = path.solve(alpha) if cost is None else solve_for_cost(path, cost)
+        budget = max(_NODES_AT_LEAST, found.certificate.nodes_searched)
+        bound = _proved_by(path, found.dual_point, found.alpha, cost, found.alpha, budget)
+        best = max(best, bound)
+        # Below the target there is a model, or the solver can do no more, or the search.
+        rest = found.certificate.primal - target
+        if best >= target or rest <= 0.0 or found.status != OPTIMAL:
+            break
+        gap = min(_SHARE_OF_POINT * rest, 0.1 * gap)
+    return best
 
 
 def _proved_by(
@@ -200,7 +224,9 @@ def _proved_by(
     shrink = min(1.0, alpha / reach) if reach > 0.0 else 1.0
     if cost is None:
         return problem.dual_value(shrink * dual_point)
-    return max(
-        cost * problem.dual_value(t * dual_point) - 0.5 * (cost * t * reach) ** 2
-        for t in (shrink, 1.0)
-    )
+
+    def value(t: float) -> float:  # of the dual point times t: concave in t
+        return cost * problem.dual_value(t * dual_point) - 0.5 * (cost * t * reach) ** 2
+
+    best = minimize_scalar(lambda t: -value(t), bounds=(0.0, 1.0), method="bounded").x
+    return max(value(t) for t in (0.0, shrink, float(best), 1.0))
