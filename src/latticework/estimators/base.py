@@ -12,12 +12,12 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     _check_feature_names_in,
-    _check_sample_weight,
     check_is_fitted,
     validate_data,
 )
@@ -39,11 +39,18 @@ from latticework.estimators.assembly import (
     rules_of,
 )
 from latticework.estimators.callbacks import FitReport
+from latticework.estimators.checks import check_parameters, row_weights
 from latticework.estimators.targets import refuse_weightless
 from latticework.exceptions import CertificateWarning
 from latticework.losses import Loss, get_loss
-from latticework.rules.cells import CATEGORICAL
-from latticework.rules.columns import Table, as_tabular, column_name, read_table
+from latticework.rules.as_is import truth_codes
+from latticework.rules.cells import CATEGORICAL, NUMERIC
+from latticework.rules.columns import (
+    Table,
+    as_tabular,
+    column_name,
+    read_table,
+)
 from latticework.rules.propositionalize import Propositionalizer
 from latticework.rules.statistics import MULTICLASS
 from latticework.solvers import result as outcome
@@ -188,33 +195,7 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         self._validate_params()
-        if self.alpha is not None and self.C is not None:
-            raise ValueError(
-                f"alpha={self.alpha} and C={self.C} are two forms of one parameter: give one of "
-                "them and leave the other None."
-            )
-        if isinstance(self.loss, Loss) and self.loss.task != self._loss_task:
-            raise ValueError(
-                f"loss={self.loss!r} is for {self.loss.task} targets, and {type(self).__name__} "
-                f"needs a loss for {self._loss_task} ones (softmax is chosen by multiclass)."
-            )
-        named = self.categorical_features is not None and not (
-            isinstance(self.categorical_features, str)
-        )
-        if named and not (isinstance(self.conditions, str) and self.conditions == "auto"):
-            raise ValueError(
-                "categorical_features has no effect with these conditions: give it to the "
-                "Propositionalizer, or set conditions='auto'."
-            )
-        if self.n_jobs == 0:
-            raise ValueError(
-                "n_jobs=0 has no meaning: give the number of threads, -1 for all cores, or None."
-            )
-        if self.rho != 1:
-            raise NotImplementedError(
-                f"rho={self.rho} is not available yet: only rho=1 (exact sparsity over all "
-                "conjunctions) is. Set rho=1."
-            )
+        check_parameters(self)
 
     def _sample(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, tasks: ArrayLike | None
@@ -223,7 +204,7 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
         data = self._read(X, reset=True)
         n_rows = data.n_rows if isinstance(data, Table) else data.shape[0]
         targets = self._encode(y, n_rows, tasks)
-        weight = self._row_weights(sample_weight, n_rows)
+        weight = row_weights(sample_weight, n_rows)
         refuse_weightless(targets, weight)
         if isinstance(data, Table):
             return Sample(data, None, targets, weight)
@@ -265,12 +246,19 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
         if isinstance(X, Table):
             return X
         validate_data(self, X, reset=reset, skip_check_array=True)
-        if self._new_propositions().conditions == "as-is":
-            return X
         if reset:
-            categorical = self._new_propositions().categorical_features
-            return read_table(X, categorical_features=categorical)
-        return read_table(X, names=_names_of(self._propositions), kinds=self._propositions.kinds_)
+            new = self._new_propositions()
+            if new.conditions == "as-is":
+                return X
+            return read_table(X, categorical_features=new.categorical_features)
+        fitted = self._propositions
+        if fitted.conditions == "as-is":
+            if not sparse.issparse(X):
+                truth_codes(X, _names_of(fitted))  # refuses what is neither true nor false
+            return X
+        table = read_table(X, names=_names_of(fitted), kinds=fitted.kinds_)
+        fitted.refuse_other_types(table)
+        return table
 
     def _new_propositions(self) -> Propositionalizer:
         if isinstance(self.conditions, Propositionalizer):
@@ -280,13 +268,6 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
             n_thresholds=int(self.n_thresholds),
             conditions=self.conditions,
             categorical_features="from_dtype" if categorical is None else categorical,
-        )
-
-    def _row_weights(self, sample_weight: ArrayLike | None, n_rows: int) -> NDArray[np.float64]:
-        if sample_weight is not None and np.asarray(sample_weight).dtype.kind not in "biufO":
-            raise ValueError("sample_weight must hold numbers, one for each row.")
-        return _check_sample_weight(
-            sample_weight, np.empty((n_rows, 1)), dtype=np.float64, ensure_non_negative=True
         )
 
     def _linear(
@@ -299,7 +280,11 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
             raise ValueError(
                 "linear_terms=True needs numeric columns: conditions='as-is' has none."
             )
+        if all(column.kind != NUMERIC for column in data.columns):
+            raise ValueError("linear_terms=True needs numeric columns, but X has none.")
         terms = make_linear_terms(data, weight, targets.values.shape[1])
+        if not terms:  # as where all numeric columns are constant
+            return [], None, None
         signs = np.array([monotonic.get(term.feature, 0) for term in terms], np.int8)
         return terms, linear_columns(tuple(terms), data), signs
 
@@ -313,6 +298,10 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
             directions = {
                 column_name(key, names, "monotonic_cst"): value for key, value in given.items()
             }
+            if len(directions) < len(given):
+                raise ValueError(
+                    f"monotonic_cst mentions a column twice: {dict(given)!r}. Give it once."
+                )
         else:
             if len(given) != len(names):
                 raise ValueError(

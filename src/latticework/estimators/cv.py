@@ -145,7 +145,15 @@ class _CrossValidated(BaseRuleEstimator):
     def _values(self, name: str) -> list[float]:
         """The values of a parameter that may be a number or several."""
         given = getattr(self, name)
-        return [float(given)] if isinstance(given, Real) else [float(value) for value in given]
+        if isinstance(given, Real):
+            return [float(given)]
+        try:
+            values = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.empty((0, 0))
+        if values.ndim != 1:
+            raise ValueError(f"{name} must be a number or a list of numbers, got {given!r}.")
+        return values.tolist()
 
     def _plain_with(self, **changes: Any) -> BaseRuleEstimator:
         """The estimator that fits a single model with this one's parameters."""

@@ -81,7 +81,8 @@ def _drawn(cv: int | None, strata: NDArray | None, rows: NDArray, seed: int | Ra
         n_folds = min(n_folds, len(rows))
     if len(rows) < max(2, n_folds) or n_folds < 2:
         raise ValueError(
-            f"n_samples={len(rows)} is too few for {max(2, n_folds)} folds: give more rows, fewer "
+            f"n_samples={len(rows)} is too few for {max(2, n_folds)} folds (rows of weight 0 and "
+            "those that are alone in their class are not counted): give more rows, fewer "
             "folds, or use the estimator without CV and give alpha."
         )
     repeats = 1 if cv is not None else int(np.clip(_ROWS_SCORED // len(rows), 1, _MOST_REPEATS))
@@ -103,14 +104,35 @@ def _given(cv: Any, targets: Targets, strata: NDArray | None, rows: NDArray) -> 
     used = np.zeros(n_rows, dtype=bool)
     used[rows] = True
     folds = []
-    for train, test in splitter.split(np.zeros((n_rows, 1)), strata):
-        train, test = np.asarray(train), np.asarray(test)
-        if train.dtype == bool:
-            train, test = np.flatnonzero(train), np.flatnonzero(test)
+    try:
+        pairs = [(train, test) for train, test in splitter.split(np.zeros((n_rows, 1)), strata)]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"cv gives no pairs (rows to learn from, rows to score) for {n_rows} rows: {error}"
+        ) from error
+    for k, pair in enumerate(pairs):
+        train, test = (_rows(k, rows, n_rows) for rows in pair)
         folds.append((train[used[train]], test[used[test]]))
     if not folds:
         raise ValueError("cv gives no folds.")
     return folds
+
+
+def _rows(k: int, rows: Any, n_rows: int) -> NDArray[np.intp]:
+    """Positions of rows, from positions or a mask."""
+    array = np.asarray(rows)
+    if array.dtype == bool and array.shape == (n_rows,):
+        return np.flatnonzero(array)
+    if not array.size:
+        return np.empty(0, np.intp)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or np.any(array >= n_rows):
+        raise ValueError(
+            f"fold {k} of cv must hold positions of the {n_rows} rows, or a mask of them, got "
+            f"{np.array2string(array, threshold=6)}."
+        )
+    if np.any(array < -n_rows):
+        raise ValueError(f"fold {k} of cv holds the position {array.min()}, of {n_rows} rows.")
+    return array % n_rows
 
 
 def _check(k: int, train: NDArray, test: NDArray, targets: Targets) -> None:
@@ -130,8 +152,12 @@ def _check(k: int, train: NDArray, test: NDArray, targets: Targets) -> None:
     for t in range(signs.shape[1]):
         known = signs[targets.known[train, t], t]
         if not known.any() or known.all():
-            name = (targets.outputs or targets.classes or range(signs.shape[1]))[t]
+            if targets.output == MULTICLASS:
+                what = f"without the class {(targets.classes or ())[t]!r}"
+            else:
+                what = "from one class only"
+                if targets.output != BINARY:
+                    what += f" of label {targets.outputs[t] if targets.outputs else t!r}"
             raise ValueError(
-                f"fold {k} of cv learns from one class only of {name!r}: give cv with fewer "
-                "folds, or stratified ones."
+                f"fold {k} of cv learns {what}: give cv with fewer folds, or stratified ones."
             )

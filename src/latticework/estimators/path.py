@@ -88,17 +88,18 @@ class RulePath(Sequence["BaseRuleEstimator"]):
 def grid_of_alphas(path: LatticePath, alphas: ArrayLike | None, n_alphas: int) -> list[float]:
     """The given alphas from large to small, or a geometric grid from the largest useful one."""
     if alphas is None:
-        if not isinstance(n_alphas, Integral) or n_alphas < 1:
+        if not isinstance(n_alphas, Integral) or isinstance(n_alphas, bool) or n_alphas < 1:
             raise ValueError(f"n_alphas must be an integer of at least 1, got {n_alphas!r}.")
-        # Where no rule explains anything, any alpha will do.
-        largest = path.alpha_max() or DEFAULT_ALPHA
+        largest = path.alpha_max()
+        if not 0.0 < largest < np.inf:  # no rule explains anything, or there was no time to look
+            largest = DEFAULT_ALPHA
         return (largest * np.geomspace(1.0, SMALLEST_SHARE, n_alphas)).tolist()
     try:
-        given = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
-    except (TypeError, ValueError):
+        given = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
+    except (TypeError, ValueError):  # no numbers, or none in a row
         given = np.empty(0)
-    if len(given) == 0 or not (np.isfinite(given).all() and (given > 0).all()):
-        raise ValueError(f"alphas must be positive finite numbers, got {alphas!r}.")
+    if given.ndim != 1 or len(given) == 0 or not (np.isfinite(given).all() and (given > 0).all()):
+        raise ValueError(f"alphas must be a list of positive finite numbers, got {alphas!r}.")
     path.alpha_max()
     return given.tolist()
 

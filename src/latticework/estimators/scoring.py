@@ -52,6 +52,10 @@ def make_scorer(scoring: Any, loss: Loss, sample: Sample) -> Scorer:
         return lambda scores, rows: _area_under_curves(scores, targets.take(rows), weight[rows])
     link = link_of(loss, targets.output)
     kind: type[_Answers] = _RegressionAnswers if targets.output == REGRESSION else _ClassAnswers
+    if not (isinstance(scoring, str) or callable(scoring)):
+        raise ValueError(
+            f"scoring must be one scorer, its name or a callable, or None; got {scoring!r}."
+        )
     scorer = check_scoring(kind(np.empty((0, 1)), sample, link), scoring=scoring)
     if not targets.known.all():
         raise ValueError(
@@ -62,7 +66,15 @@ def make_scorer(scoring: Any, loss: Loss, sample: Sample) -> Scorer:
 
     def rate(scores: NDArray, rows: NDArray) -> float:
         extra = {"sample_weight": sample.weight[rows]} if weighted else {}
-        return float(scorer(kind(scores, sample, link), rows[:, None], y[rows], **extra))
+        answers = kind(scores, sample, link)
+        try:
+            return float(scorer(answers, rows[:, None], y[rows], **extra))
+        except (AttributeError, TypeError, ValueError) as error:
+            with_weights = " with sample_weight" if weighted else ""
+            raise ValueError(
+                f"scoring={scoring!r} cannot rate predictions of {targets.output} targets by "
+                f"loss={loss.name!r}{with_weights} ({error}): give another scoring, or None."
+            ) from error
 
     return rate
 

@@ -202,6 +202,12 @@ def choose(
         )
     means, errors, _ = mean_scores(scores)
     rated = allowed & ~np.isnan(means)
+    if np.isnan(scores).all() and scores.size:
+        raise ValueError(
+            "No model has a score in any fold (as where no fold scores rows of more than one "
+            "class): give more rows of the rarest class, another scoring or cv, or use the "
+            "estimator without CV and give alpha."
+        )
     if not rated.any():
         solved = [
             k

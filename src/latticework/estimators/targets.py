@@ -11,12 +11,15 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from latticework.rules.cells import is_missing
+from latticework.rules.cells import is_missing, refuse_inexact_integers
+from latticework.rules.columns import refuse_masked
 from latticework.rules.statistics import BINARY, MULTICLASS, MULTILABEL, REGRESSION
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+# Squares of larger numbers, and sums of them, would overflow.
+_LARGEST_TARGET = 1e100
 _INFINITE = "Input y contains infinity or a value too large for float64: remove such rows."
 
 
@@ -69,6 +72,7 @@ def read_y(y: Any, n_rows: int | None = None) -> tuple[NDArray, tuple[str, ...] 
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
     if sparse.issparse(y):
         raise TypeError("Sparse data was passed as y, but dense data is required: y.toarray().")
+    refuse_masked(y, "y")
     names = _column_names(y)
     array = _as_array(y)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -235,6 +239,8 @@ def _task_codes(tasks: ArrayLike, n_rows: int) -> tuple[tuple[str, ...], NDArray
     if np.any(array != array):
         raise ValueError("tasks has missing entries: every row needs a task.")
     if array.dtype == object:
+        if len({isinstance(task, str) for task in array}) > 1:
+            raise ValueError("tasks mixes strings with other names: convert it to one type.")
         array = array.astype(str)
     names, task_of = np.unique(array, return_inverse=True)
     return tuple(str(name) for name in names), task_of
@@ -287,6 +293,14 @@ def _numbers_of(array: NDArray) -> NDArray[np.float64]:
         )
     if np.isinf(numbers).any():
         raise ValueError(_INFINITE)
+    if array.dtype.kind in "iu" and array.size:
+        refuse_inexact_integers("y", int(array.min()), int(array.max()))
+    largest = float(np.abs(numbers[~np.isnan(numbers)]).max(initial=0.0))
+    if largest > _LARGEST_TARGET:
+        raise ValueError(
+            f"y holds numbers as large as {largest:.3g}, and losses overflow beyond "
+            f"{_LARGEST_TARGET:g}: divide y by a constant."
+        )
     if numbers.ndim == 1:
         _refuse_missing(numbers)
     return numbers

@@ -86,6 +86,8 @@ def as_kind(column: Column, kind: str) -> Column:
         return _levels_as_numbers(column)
     if kind == CATEGORICAL:
         return column_of_codes(column.name, column.values, column.levels)
+    if kind == BOOLEAN:
+        _refuse_other_truths(column.name, column.levels)
     return Column(column.name, kind, column.values, column.levels)
 
 
@@ -203,7 +205,18 @@ def _numbers_as_levels(column: Column, kind: str) -> Column:
     values = np.full(len(column.values), -1, dtype=np.int32)
     values[present] = codes
     levels = tuple(level_of(column.name, number) for number in distinct.tolist())
+    if kind == BOOLEAN:
+        _refuse_other_truths(column.name, levels)
     return Column(column.name, kind, values, levels)
+
+
+def _refuse_other_truths(name: str, levels: Iterable[Level]) -> None:
+    for level in levels:
+        if isinstance(level, str) or level not in (0, 1):
+            raise ValueError(
+                f"column {name!r} was boolean when the model was fitted and now holds {level!r}: "
+                "convert it to true and false (or 1 and 0), with missing cells where unknown."
+            )
 
 
 def _levels_as_numbers(column: Column) -> Column:

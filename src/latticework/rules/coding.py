@@ -161,7 +161,7 @@ class LevelCoder:
     def reader(self, column: Column) -> CodesOfRows:
         """The function that codes the rows of a slice of a column with levels of its own."""
         assert column.levels is not None
-        self._refuse_other_types(column.levels)
+        self.refuse_other_types(column.levels)
         unseen = len(self.levels)
         code = {level: k for k, level in enumerate(self.levels)}
         # One entry per level of the column; its last entry is met by -1, a missing cell.
@@ -170,7 +170,7 @@ class LevelCoder:
         )
         return lambda rows: lookup[column.values[rows]]
 
-    def _refuse_other_types(self, levels: Sequence[Level]) -> None:
+    def refuse_other_types(self, levels: Sequence[Level]) -> None:
         """Numbers where there were strings are no unseen levels, but another way of reading."""
         fitted = {isinstance(level, str) for level in self.levels}
         found = {isinstance(level, str) for level in levels}

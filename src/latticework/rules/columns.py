@@ -308,11 +308,37 @@ def as_tabular(X: Any) -> Any:
 
 
 def _as_array(X: Any) -> NDArray[Any]:
+    refuse_masked(X, "X")
     # For rows in lists, numpy's one type for all would make strings of [[1, "a"]] and numbers of
     # [[1, True]].
     array = np.asarray(X, dtype=object if isinstance(X, (list, tuple)) else None)
+    if array.ndim == 0:
+        raise ValueError(
+            f"Expected 2D array, got scalar array instead: X is {_article(type(X).__name__)}. Give "
+            "a frame, an array or a list of rows; a dict of columns as pandas.DataFrame(X)."
+        )
+    if array.ndim == 1 and array.dtype == object:
+        lengths = {len(row) for row in array if isinstance(row, (list, tuple, np.ndarray))}
+        if len(lengths) > 1:
+            raise ValueError(
+                f"X has rows of {min(lengths)} and of {max(lengths)} cells: give every row the "
+                "same number of cells, None where one is missing."
+            )
     _refuse_other_shapes(array)
     return array
+
+
+def _article(noun: str) -> str:
+    return "None" if noun == "NoneType" else f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Refuse numpy's masked arrays, whose mask every conversion forgets."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} is a masked array, and its mask would be lost: pass "
+            f"{name}.astype(float).filled(numpy.nan), in which masked cells are missing ones."
+        )
 
 
 def _read_array(X: Any, names: Sequence[str] | None) -> Table:
@@ -367,9 +393,8 @@ def _read_cells(name: str, cells: NDArray[Any]) -> Column:
 
 def _refuse_other_shapes(array: Any) -> None:
     if array.ndim < 2:
-        found = "scalar" if array.ndim == 0 else "1D"
         raise ValueError(
-            f"Expected 2D array, got {found} array instead:\narray={array}.\nReshape your data "
+            f"Expected 2D array, got 1D array instead:\narray={array}.\nReshape your data "
             "either using array.reshape(-1, 1) if your data has a single feature or "
             "array.reshape(1, -1) if it contains a single sample."
         )

@@ -18,6 +18,7 @@ from latticework.rules.coding import (
     LARGEST_N_CODES,
     CodedCondition,
     Coder,
+    LevelCoder,
     NumericCoder,
     code_rows,
     condition_table,
@@ -194,6 +195,18 @@ class Propositionalizer(TransformerMixin, BaseEstimator):
         ]
         dtype = np.uint8 if self.table_.n_codes.max() <= 256 else np.uint16
         return code_rows(readers, table.n_rows, dtype)
+
+    def refuse_other_types(self, table: Table) -> None:
+        """Raise ValueError where strings have become numbers since the fit, or numbers strings.
+
+        Parameters
+        ----------
+        table : Table
+            Read with the names and kinds of the fit.
+        """
+        for coder, column in zip(self._coders, table.columns, strict=True):
+            if isinstance(coder, LevelCoder):
+                coder.refuse_other_types(column.levels or ())
 
     def encode_sparse(self, X: Any) -> sparse.csr_array:
         """The codes of an as-is table as a sparse matrix that stores its ones only.
