@@ -7,6 +7,7 @@ import io
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from latticework.cli import main
+from latticework.cli.terminal import LABEL_WIDTH
 
 HEADER = ("age", "colour", "member", "income", "bought")
 
@@ -40,12 +42,23 @@ class Outcome:
         return " ".join(self.out.split())
 
 
+def labelled(outcome: Outcome) -> dict[str, str]:
+    """The parts of an output that begin with a label, unfolded."""
+    parts: dict[str, str] = {}
+    label = ""
+    for line in outcome.out.splitlines():
+        label = line[:LABEL_WIDTH].strip() or label
+        parts[label] = f"{parts.get(label, '')} {line[LABEL_WIDTH:].strip()}".strip()
+    return parts
+
+
 class Command:
-    """Runs commands in this process."""
+    """Runs commands in this process, on a terminal that is wide enough for everything."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch) -> None:
         self.capsys = capsys
         self.patch = patch
+        patch.setenv("COLUMNS", "300")
 
     def __call__(self, *arguments: object, stdin: bytes | None = None) -> Outcome:
         if stdin is not None:
@@ -55,6 +68,14 @@ class Command:
         code = main([str(argument) for argument in arguments])
         out, err = self.capsys.readouterr()
         return Outcome(code, out, err)
+
+
+def learn_into(file: Path, *arguments: object) -> Path:
+    """A model, learnt outside of any test's output."""
+    with redirect_stdout(io.StringIO()):
+        code = main(["learn", *map(str, arguments), "--model", str(file)])
+    assert code == 0
+    return file
 
 
 def in_a_process(*command: str, cwd: Path, code: str | None = None, **options: Any) -> Outcome:
@@ -112,4 +133,5 @@ def filled(column: str, cell: str) -> list[list[str]]:
 
 
 def read_csv(text: str, delimiter: str = ",") -> list[dict[str, str]]:
+    """The rows of a CSV text."""
     return list(csv.DictReader(io.StringIO(text), delimiter=delimiter))

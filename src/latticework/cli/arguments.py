@@ -135,7 +135,7 @@ def _add_learn(commands: Any) -> None:
         "Learn rules from a CSV or Parquet file. Without --alpha the strength of the penalty is "
         "chosen by cross-validation, among models of at most --max-rules rules.",
         "patients.csv --target died --model model.json",
-        "patients.csv -t died --drop patient_id --max-rules 9 --holdout 0.3",
+        "patients.csv -t died --drop patient_id --holdout 0.3",
     )  # fmt: skip
     data = learn.add_argument_group("the data")
     _add_data(data)
@@ -190,7 +190,7 @@ def _add_model(model: Any) -> None:
 def _add_work(work: Any) -> None:
     work.add_argument(
         "--folds", type=_number(2, float("inf"), whole=True), metavar="N",
-        help="folds of the cross-validation (default: 5)",
+        help="folds of the cross-validation (default: 5, several times where rows are few)",
     )  # fmt: skip
     work.add_argument(
         "--holdout", type=_number(0, 0.9, open_low=True), metavar="SHARE",
@@ -248,7 +248,9 @@ def _add_rules(commands: Any) -> None:
         help=f"{FORMATS[0]} (default), {', '.join(FORMATS[1:-1])} or {FORMATS[-1]}",
     )  # fmt: skip
     rules.add_argument(
-        "--table", metavar="NAME", help="SQL: the table to select from (default: data)"
+        "--table",
+        metavar="NAME",
+        help="SQL: the table to select from, or schema.table (default: data)",
     )
     rules.add_argument("--output", "-o", default="-", metavar="FILE", help="default: the screen")
 

@@ -71,7 +71,8 @@ def run(options: Namespace) -> None:
     sheet = open_sheet(options.data, options.missing)
     require_columns(sheet, [options.target], "which --target names")
     names = _wanted_columns(sheet, options)
-    target = sheet.column(options.target)
+    with blamed_on(sheet.path):
+        target = sheet.column(options.target)
     task, reason = task_of(sheet, target, options.task)
     y = labels_of(sheet, target, task)
     table = _with_categories(table_of(sheet, names), sheet, options)

@@ -150,6 +150,8 @@ def _replacing(path: str) -> Iterator[Path]:
         yield part
         if part != final:
             part.replace(final)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise CommandError(f"{path}: this cannot be written: {error.strerror or error}") from error
     finally:

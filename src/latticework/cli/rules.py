@@ -17,6 +17,7 @@ from latticework.cli.terminal import say
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
 
     from latticework.rules.ensemble import RuleEnsemble
 
@@ -40,13 +41,16 @@ def run(options: Namespace) -> None:
     """Write the rules in the format asked for."""
     if options.table is not None and options.format != "sql":
         raise CommandError(f"--table is for --format sql, not for --format {options.format}")
+    parts = (options.table or _DEFAULT_TABLE).split(".")
+    if not all(parts):
+        raise CommandError(f"--table {options.table!r} is neither 'table' nor 'schema.table'")
     _check_output(options)
     ensemble = load_model(options.model)
     if options.format == "text" and options.output == STANDARD_STREAM:
         say(model_text(ensemble))
         return
     with blamed_on(options.model):
-        text = _exported(ensemble, options.format, options.table or _DEFAULT_TABLE)
+        text = _exported(ensemble, options.format, parts)
     write_text(options.output, text.rstrip("\n") + "\n")
 
 
@@ -58,7 +62,7 @@ def _check_output(options: Namespace) -> None:
     check_writable(options.output, [options.model], lambda path: begins_with(path, mark))
 
 
-def _exported(ensemble: RuleEnsemble, wanted: str, table: str) -> str:
+def _exported(ensemble: RuleEnsemble, wanted: str, table: Sequence[str]) -> str:
     if wanted == "sql":
         return ensemble.to_sql(table)
     if wanted == "json":

@@ -85,11 +85,21 @@ class ParquetSheet:
     def _one(self, name: str) -> Any:
         """A table of one column, with nulls for texts that mean a missing cell."""
         column = self._table[name]
-        if self._missing and self._arrow.types.is_string(column.type):
+        if self._arrow.types.is_string_view(column.type):
+            column = column.cast("large_string")  # few functions take views
+        if self._missing and self._is_text(column.type):
             compute = optional("pyarrow.compute", "--missing")
-            marked = compute.is_in(column, value_set=self._arrow.array(self._missing))
-            column = compute.if_else(marked, self._arrow.scalar(None, column.type), column)
+            column = column.cast("large_string")
+            marks = self._arrow.array(self._missing, type=column.type)
+            none = self._arrow.scalar(None, column.type)
+            column = compute.if_else(compute.is_in(column, value_set=marks), none, column)
         return self._arrow.table({name: column})
+
+    def _is_text(self, kind: Any) -> bool:
+        types = self._arrow.types
+        if types.is_dictionary(kind):
+            kind = kind.value_type
+        return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
 def is_parquet(path: str) -> bool:
