@@ -207,6 +207,7 @@ class LatticePath:
             status, _ = self._solve_stage(alpha, tol, 0.95 * alpha, Bound.trivial(self.problem))
             if status != outcome.OPTIMAL:
                 return enough
+            self.model.pad(self.working_set.size)  # the last search may have added columns
             omega = penalty_value(self.model, self.penalty)
             gain = constant - self.problem.total_loss(self.model.predictions.T)
             quotient = gain / omega if omega > 0.0 else 0.0
