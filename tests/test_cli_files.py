@@ -89,7 +89,7 @@ def test_missing_marks_in_parquet(run: Command, people_csv: Path, kind: str) -> 
     ("rows", "message"),
     [
         (changed("income", "?"), "because of '?' in 1 cells; if that means missing, add  --miss"),
-        (filled("income", "1,5"), "its numbers have decimal commas: write them with decimal poin"),
+        (filled("income", "1,5"), "its numbers have decimal commas: write them with decimal"),
     ],
 )
 def test_numbers_read_as_text_are_pointed_out(

@@ -59,7 +59,7 @@ def test_version(run: Command) -> None:
 
 def test_a_command_is_wanted(run: Command) -> None:
     assert "name a command\n\nusage: latticework COMMAND ..." in run().error()
-    assert "invalid choice: 'lern'" in run("lern").error()
+    assert "invalid choice: 'study'" in run("study").error()
 
 
 def test_help_comes_without_the_library(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 # Endings of files of tables that other programs write, and of models.
-_OTHER_ENDINGS = (".xlsx", ".xls", ".ods", ".json", ".feather", ".arrow", ".sas7bdat", ".sav")
+_OTHER_ENDINGS = (".xlsx", ".xls", ".ods", ".json", ".feather", ".arrow", ".sas7bdat")
 
 _BEGINNING = 1000  # bytes
 

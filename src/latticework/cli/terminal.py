@@ -23,7 +23,7 @@ _HINT = "Ctrl-C: best model so far"
 # Between a number and its unit no line ends.
 _GLUE = "\N{NO-BREAK SPACE}"
 _UNIT = re.compile(r"(\d) (s|%)(?!\w)")
-_STOPPING_HINT = "stopping after this step; Ctrl-C again: give up"
+_STOPPING_HINT = "stopping; Ctrl-C again: quit"
 
 
 def say(text: str = "") -> None:
