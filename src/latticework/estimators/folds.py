@@ -105,7 +105,8 @@ def _given(cv: Any, targets: Targets, strata: NDArray | None, rows: NDArray) -> 
     used[rows] = True
     folds = []
     try:
-        pairs = [(train, test) for train, test in splitter.split(np.zeros((n_rows, 1)), strata)]
+        labels = targets.plain if strata is None else strata
+        pairs = [(train, test) for train, test in splitter.split(np.zeros((n_rows, 1)), labels)]
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"cv gives no pairs (rows to learn from, rows to score) for {n_rows} rows: {error}"

@@ -70,10 +70,11 @@ def make_scorer(scoring: Any, loss: Loss, sample: Sample) -> Scorer:
         try:
             return float(scorer(answers, rows[:, None], y[rows], **extra))
         except (AttributeError, TypeError, ValueError) as error:
+            reason = str(error).rstrip(".")
             with_weights = " with sample_weight" if weighted else ""
             raise ValueError(
                 f"scoring={scoring!r} cannot rate predictions of {targets.output} targets by "
-                f"loss={loss.name!r}{with_weights} ({error}): give another scoring, or None."
+                f"loss={loss.name!r}{with_weights} ({reason}): give another scoring, or None."
             ) from error
 
     return rate

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 # A fold that a limit or an interrupt kept from being scored; NaN is a score that is not defined.
 NOT_SCORED = -np.inf
-# Models that are only scored are solved to this gap, which no score can tell from a smaller one.
+# Models that are only scored are solved to this gap, which no score can tell from a smaller one,
+# as long as it is no more than this share of what their rules explain.
 _FOLD_TOL = 0.01
+_FOLD_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class Family:
         predictor = _Predictor(assembly, sample.take(test))
         out = np.full((len(self.rows), len(self.relaxes)), NOT_SCORED)
         for a, solution in enumerate(
-            _solutions(path, [row[0].solution.alpha for row in self.rows])
+            _solutions(path, [row[0].solution.alpha for row in self.rows], float(self.plain.tol))
         ):
             if solution.status == outcome.INTERRUPTED:
                 raise KeyboardInterrupt
@@ -119,13 +121,25 @@ class Family:
         return out.ravel()
 
 
-def _solutions(path: LatticePath, alphas: Sequence[float]) -> Iterator[Solution]:
-    """The solutions of a grid of alphas, or of a single one."""
-    if len(alphas) > 1:
-        yield from path.path(alphas)
-    else:
+def _solutions(path: LatticePath, alphas: Sequence[float], tol: float) -> Iterator[Solution]:
+    """The solutions of a grid of alphas, or of a single one, to a gap between ``tol`` and the
+    path's own: where the first rules come in, a gap of one percent is the difference between a
+    rule and none.
+    """
+    if len(alphas) == 1:
         *_, last = path.approach(alphas[0])
         yield last
+        return
+    constant = path.problem.total_loss(path.constant_model().predictions.T)
+    explained = 0.0
+    for k, alpha in enumerate(alphas):
+        gap = min(path.tol, max(tol, _FOLD_SHARE * explained))
+        following = alphas[k + 1] if k + 1 < len(alphas) else None
+        solution = path.solve(alpha, tol=gap, next_alpha=following)
+        yield solution
+        if solution.status != outcome.OPTIMAL:
+            return
+        explained = 1.0 - solution.certificate.primal / constant if constant > 0.0 else 0.0
 
 
 class _Predictor:
