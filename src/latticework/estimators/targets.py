@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,7 +102,9 @@ def _as_array(y: Any) -> NDArray[Any]:
     if hasattr(y, "column_names") and hasattr(y, "columns"):  # a pyarrow table
         array = np.column_stack([_as_array(column) for column in y.columns])
     else:
-        array = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+        from_arrow = type(y).__module__.partition(".")[0] == "pyarrow"
+        options = {"zero_copy_only": False} if from_arrow else {}  # nulls and truths are copied
+        array = y.to_numpy(**options) if hasattr(y, "to_numpy") else np.asarray(y)
     if array.dtype != object:
         return array
     missing = np.array([is_missing(cell) for cell in array.ravel()], dtype=bool)
@@ -180,6 +182,7 @@ def _classes_of(array: NDArray) -> tuple[NDArray, NDArray[np.intp]]:
         raise ValueError(
             "Unknown label type: y mixes strings with other labels: convert y to one type."
         )
+    array = _plain_labels(array)
     check_classification_targets(array)
     classes, codes = np.unique(array, return_inverse=True)
     if len(classes) < 2:
@@ -188,6 +191,15 @@ def _classes_of(array: NDArray) -> tuple[NDArray, NDArray[np.intp]]:
             f"contains only one class: {classes.tolist()[0]!r}."
         )
     return classes, codes
+
+
+def _plain_labels(array: NDArray) -> NDArray:
+    """Labels that are Python objects but all truths or all whole numbers, as numpy holds these."""
+    if array.dtype == object:
+        for kinds, dtype in (((bool, np.bool_), np.bool_), ((Integral,), np.int64)):
+            if all(isinstance(label, kinds) for label in array):
+                return array.astype(dtype)
+    return array
 
 
 def _label_matrix(array: NDArray, names: tuple[str, ...] | None) -> Targets:
