@@ -102,7 +102,7 @@ def solve(point: dict[str, Any]) -> dict[str, Any]:
 
 def histogram(rows: int, columns: int = 30, n_codes: int = 16) -> dict[str, float]:
     """Best of five: one pass of histograms over all rows, beside numpy's sums of the same bytes."""
-    from latticework._kernels.search import add_to_histogram
+    from latticework._kernels.lattice import add_to_histogram
 
     random = np.random.default_rng(0)
     codes = random.integers(n_codes, size=(rows, columns)).astype(np.uint8)

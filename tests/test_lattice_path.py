@@ -12,9 +12,10 @@ from tests.oracles import enumerate_conjunctions, random_table, solve_cvxpy, tot
 
 from latticework.blocks.lattices.conjunctions import ConjunctionLattice
 from latticework.losses import LOSSES, get_loss
+from latticework.search.limits import Limits
 from latticework.solvers import lattice_path
 from latticework.solvers import result as outcome
-from latticework.solvers.lattice_path import LatticePath, Limits
+from latticework.solvers.lattice_path import LatticePath
 from latticework.solvers.problem import LatticeProblem
 
 TOL = 2e-7

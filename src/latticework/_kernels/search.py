@@ -4,10 +4,6 @@ A unit is a subtree of the search, given by a path of conditions and by the cond
 still be added.  It is explored depth first until it is exhausted or a budget of elementary
 operations is spent; what is left is handed back as smaller units.  A unit depends on nothing but
 its arguments, so the result of a search does not depend on how units are spread over threads.
-
-Notation, for a node u with rows I_u and residuals r (one per row and task):
-``kept`` mass of a condition: P_c, N_c, the sums of the positive and of the negative parts of r
-over the rows of u that satisfy c; ``lost`` mass: P'_c, N'_c, the same over the rows that fail c.
 """
 
 from __future__ import annotations
@@ -17,7 +13,19 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-LE, GT, EQ, NE, MISSING, TRUE = 0, 1, 2, 3, 4, 5
+from latticework._kernels.bounds import bound_below, norm
+from latticework._kernels.candidates import keep_candidate, new_best, sort_by
+from latticework._kernels.lattice import (
+    add_sparse_to_histogram,
+    add_to_histogram,
+    admitted,
+    clear_histogram,
+    copy_histogram,
+    cumulate,
+    live_columns,
+    masses,
+    split_rows,
+)
 
 # Less than this share of a node's mass is nothing: histograms are partly differences, exact to
 # about 1e-15.  The bounds of a search are loosened by more than that.
@@ -30,339 +38,6 @@ def _grown(buffer, used, wanted):
     larger = np.empty(max(wanted, 2 * buffer.shape[0]), buffer.dtype)
     larger[:used] = buffer[:used]
     return larger
-
-
-@njit(cache=True, nogil=True)
-def add_to_histogram(codes, rows, columns, offset, residual, factor, histogram):
-    """Add ``factor`` times the residuals of some rows to the histograms of some columns.
-
-    Parameters
-    ----------
-    codes : (n, m) integer codes
-    rows : (k,) int32
-    columns : (q,) int32
-    offset : (m + 1,) int32, first slot of each column
-    residual : (n, T) float64
-    factor : 1.0 to add, -1.0 to take away
-    histogram : (slots, T, 2) float64, sums of positive and of negative parts, changed in place
-    """
-    n_tasks = residual.shape[1]
-    n_columns = columns.shape[0]
-    # Unsigned indices spare the compiled code its test for negative ones.
-    flat = histogram.reshape(-1)
-    width = np.uint64(2 * n_tasks)
-    place = np.empty(n_columns, np.uint64)
-    start = np.empty(n_columns, np.uint64)
-    for q in range(n_columns):
-        place[q] = columns[q]
-        start[q] = offset[columns[q]] * width
-    for k in range(rows.shape[0]):
-        i = np.uint64(rows[k])
-        for t in range(n_tasks):
-            r = residual[i, t]
-            if r == 0.0:
-                continue
-            shift = np.uint64(2 * t)
-            if r < 0.0:
-                shift = np.uint64(2 * t + 1)
-                r = -r
-            r *= factor
-            for q in range(n_columns):
-                flat[start[q] + shift + width * np.uint64(codes[i, place[q]])] += r
-
-
-@njit(cache=True, nogil=True)
-def _add_sparse(indptr, indices, rows, residual, factor, histogram):
-    """The same for boolean columns in compressed rows: slot j holds the rows where j is true.
-
-    The last slot sums all rows.
-    """
-    n_tasks = residual.shape[1]
-    flat = histogram.reshape(-1)
-    width = np.uint64(2 * n_tasks)
-    everything = np.uint64(histogram.shape[0] - 1) * width
-    for k in range(rows.shape[0]):
-        i = rows[k]
-        for t in range(n_tasks):
-            r = residual[i, t]
-            if r == 0.0:
-                continue
-            shift = np.uint64(2 * t)
-            if r < 0.0:
-                shift = np.uint64(2 * t + 1)
-                r = -r
-            r *= factor
-            flat[everything + shift] += r
-            for q in range(indptr[i], indptr[i + 1]):
-                flat[np.uint64(indices[q]) * width + shift] += r
-
-
-@njit(cache=True, nogil=True)
-def _is_true(indptr, indices, row, column):
-    """Whether ``column`` is among the sorted true columns of ``row``."""
-    low, high = indptr[row], indptr[row + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if indices[middle] < column:
-            low = middle + 1
-        else:
-            high = middle
-    return low < indptr[row + 1] and indices[low] == column
-
-
-@njit(cache=True, nogil=True)
-def _split_rows(lattice, condition, rows, inside, outside):
-    """Write the rows that satisfy a condition, and those that fail it; return how many do.
-
-    ``inside`` may be ``rows`` itself.
-    """
-    j = lattice.column[condition]
-    kind, key = lattice.kind[condition], lattice.key[condition]
-    n_inside = 0
-    n_outside = 0
-    if kind == TRUE:
-        for k in range(rows.shape[0]):
-            i = rows[k]
-            if _is_true(lattice.indptr, lattice.indices, i, j):
-                inside[n_inside] = i
-                n_inside += 1
-            else:
-                outside[n_outside] = i
-                n_outside += 1
-        return n_inside
-    codes = lattice.by_column[j]
-    last = lattice.offset[j + 1] - lattice.offset[j] - 1
-    for k in range(rows.shape[0]):
-        i = rows[k]
-        code = codes[np.uint64(i)]
-        if kind == LE:
-            holds = code <= key
-        elif kind == GT:
-            holds = code >= key and code != last
-        elif kind == NE:
-            holds = code != key and code != last
-        else:
-            holds = code == key
-        inside[n_inside] = i
-        outside[n_outside] = i
-        n_inside += holds
-        n_outside += not holds
-    return n_inside
-
-
-@njit(cache=True, nogil=True)
-def _masses(kind, key, first, last, histogram, before, after, task, side):
-    """Kept and lost mass of one condition, for one task and one sign.
-
-    ``before[s]`` sums the column's slots ahead of s, ``after[s]`` those from s to the last code
-    that is not the missing one.  Both numbers are sums of bins, never differences of large sums.
-    """
-    slot = first + key
-    if kind == LE:
-        return (
-            before[slot + 1, task, side],
-            after[slot + 1, task, side] + histogram[last, task, side],
-        )
-    if kind == GT:
-        return after[slot, task, side], before[slot, task, side] + histogram[last, task, side]
-    if kind == EQ:
-        return (
-            histogram[slot, task, side],
-            before[slot, task, side] + after[slot + 1, task, side] + histogram[last, task, side],
-        )
-    if kind == NE:
-        return (
-            before[slot, task, side] + after[slot + 1, task, side],
-            histogram[slot, task, side] + histogram[last, task, side],
-        )
-    if kind == MISSING:
-        return histogram[last, task, side], before[last, task, side]
-    kept = histogram[slot, task, side]
-    return kept, max(0.0, histogram[histogram.shape[0] - 1, task, side] - kept)
-
-
-@njit(cache=True, nogil=True)
-def _cumulate(columns, offset, histogram, before, after):
-    """Running sums of the histograms of some columns, from both ends."""
-    for q in range(columns.shape[0]):
-        first, last = offset[columns[q]], offset[columns[q] + 1] - 1
-        for t in range(histogram.shape[1]):
-            for side in range(2):
-                running = 0.0
-                for s in range(first, last):
-                    before[s, t, side] = running
-                    running += histogram[s, t, side]
-                before[last, t, side] = running
-                running = 0.0
-                after[last, t, side] = 0.0
-                for s in range(last - 1, first - 1, -1):
-                    running += histogram[s, t, side]
-                    after[s, t, side] = running
-
-
-@njit(cache=True, nogil=True)
-def _norm(gain, sign):
-    """Length of a gain vector; with a sign, only the parts that point there count."""
-    total = 0.0
-    for t in range(gain.shape[0]):
-        value = gain[t]
-        if sign * value >= 0.0:
-            total += value * value
-    return np.sqrt(total)
-
-
-@njit(cache=True, nogil=True)
-def bound_below(kept, most_lost, sign, length, most_added, scale):
-    """Upper bound of ‖g_w‖ / D_w over the conjunctions w that add 1 .. most_added conditions.
-
-    k more conditions lose at most k times the largest lost mass, and never more than there is:
-
-        max_k  ‖( max( min(P, g + k N'), min(N, -g + k P') ) )_t‖ / D(length + k)
-
-    Parameters
-    ----------
-    kept : (T, 2), masses P and N of the node
-    most_lost : (T, 2), largest lost masses P' and N' of a single further condition
-    sign : -1, 0, 1, the side to which the weight is restricted
-    length : number of conditions of the node
-    scale : (max_length + 1,), D as a function of the number of conditions
-    """
-    best = 0.0
-    k = 1
-    if most_added > 1 and scale[length + most_added] == scale[length + 1]:
-        k = most_added  # without a length penalty the last k dominates
-    while k <= most_added:
-        total = 0.0
-        spent = True
-        for t in range(kept.shape[0]):
-            positive, negative = kept[t, 0], kept[t, 1]
-            gain = positive - negative
-            up = gain + k * most_lost[t, 1]
-            if up < positive:
-                spent = False
-            else:
-                up = positive
-            down = k * most_lost[t, 0] - gain
-            if down < negative:
-                spent = False
-            else:
-                down = negative
-            if sign > 0:
-                value = up
-            elif sign < 0:
-                value = down
-            else:
-                value = max(up, down)
-            if value > 0.0:
-                total += value * value
-        value = np.sqrt(total) / scale[length + k]
-        best = max(best, value)
-        if spent:
-            break
-        k += 1
-    return best
-
-
-@njit(cache=True, nogil=True)
-def _sift(ratio, slot_of, size):
-    """Restore the min-heap of candidates after its root has changed."""
-    parent = 0
-    while True:
-        child = 2 * parent + 1
-        if child >= size:
-            return
-        if child + 1 < size and ratio[slot_of[child + 1]] < ratio[slot_of[child]]:
-            child += 1
-        if ratio[slot_of[parent]] <= ratio[slot_of[child]]:
-            return
-        slot_of[parent], slot_of[child] = slot_of[child], slot_of[parent]
-        parent = child
-
-
-@njit(cache=True, nogil=True)
-def _keep_candidate(ratio, path, length, condition, found, ratios, lengths, paths, heap):
-    """Enter a conjunction among the best ones found; return their new number."""
-    capacity = ratios.shape[0]
-    if found < capacity:
-        slot = found
-        found += 1
-        ratios[slot] = ratio
-        heap[slot] = slot
-        child = slot
-        while child > 0:
-            parent = (child - 1) // 2
-            if ratios[heap[parent]] <= ratios[heap[child]]:
-                break
-            heap[parent], heap[child] = heap[child], heap[parent]
-            child = parent
-    else:
-        slot = heap[0]
-        ratios[slot] = ratio
-        _sift(ratios, heap, found)
-    for k in range(length):
-        paths[slot, k] = path[k]
-    paths[slot, length] = condition
-    lengths[slot] = length + 1
-    return found
-
-
-@njit(cache=True, nogil=True)
-def _sort_by(keys, items, count):
-    """Sort items[:count] and keys[:count] by ascending key (stable insertion, shell gaps)."""
-    gap = 1
-    while gap < count // 9:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, count):
-            key, item = keys[i], items[i]
-            j = i
-            while j >= gap and (
-                keys[j - gap] > key or (keys[j - gap] == key and items[j - gap] > item)
-            ):
-                keys[j] = keys[j - gap]
-                items[j] = items[j - gap]
-                j -= gap
-            keys[j] = key
-            items[j] = item
-        gap //= 3
-
-
-@njit(cache=True, nogil=True)
-def _compatible(kind, other_kind):
-    """Whether a condition may join another one on the same column.
-
-    At most one ``<=`` and one ``>``; nothing beside ``==``; no ``==`` beside ``!=``; the rest
-    is redundant or contradictory, and a shorter conjunction selects the same rows.
-    """
-    if kind == LE:
-        return other_kind == GT
-    if kind == GT:
-        return other_kind == LE
-    return kind == NE and other_kind == NE
-
-
-class Lattice(NamedTuple):
-    """The data and the conditions, as the compiled search reads them."""
-
-    codes: np.ndarray  # (n, m) integer codes; (0, 0) for boolean columns
-    by_column: np.ndarray  # (m, n) the same, one column after the other
-    indptr: np.ndarray  # (n + 1,) compressed rows of boolean columns; else empty
-    indices: np.ndarray  # (nnz,)
-    offset: np.ndarray  # (m + 1,) first histogram slot of each column
-    column: np.ndarray  # (p,) column of each condition
-    kind: np.ndarray  # (p,) LE .. TRUE
-    key: np.ndarray  # (p,) the code that the condition compares with
-    sign: np.ndarray  # (p,) -1, 0 or 1: side to which the condition restricts weights
-    scale: np.ndarray  # (max_length + 1,) D of a conjunction by its length
-
-
-class _Best(NamedTuple):
-    """The best candidates so far, a heap with the worst on top."""
-
-    ratios: np.ndarray
-    lengths: np.ndarray
-    paths: np.ndarray
-    heap: np.ndarray
 
 
 class _Node(NamedTuple):
@@ -403,51 +78,39 @@ def _new_node(n_slots, n_columns, n_tasks, n_allowed):
     )
 
 
+class _Levels(NamedTuple):
+    """The current path, one entry per depth."""
+
+    path: np.ndarray  # the condition that leads from depth d to d + 1
+    sign: np.ndarray
+    row_start: np.ndarray  # rows of the node, a slice of a stack
+    row_stop: np.ndarray
+    child_next: np.ndarray  # children not yet explored, a slice of a stack
+    child_stop: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def _live_columns(lattice, allowed, node):
-    """Columns that some allowed condition looks at, ascending."""
-    count = 0
-    for q in range(allowed.shape[0]):
-        j = lattice.column[allowed[q]]
-        if not node.is_live[j]:
-            node.is_live[j] = True
-            node.live[count] = j
-            count += 1
-    for q in range(count):
-        node.is_live[node.live[q]] = False
-    node.live[:count].sort()
-    return node.live[:count]
+def _new_levels(count):
+    """Levels for paths shorter than ``count``."""
+    return _Levels(
+        np.zeros(count, np.int32),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+    )
 
 
 @njit(cache=True, nogil=True)
 def _gather(lattice, residual, rows, factor, columns, histogram):
     """Add rows to the histograms of some columns; returns the elementary operations it took."""
     if lattice.indptr.shape[0] > 0:
-        _add_sparse(lattice.indptr, lattice.indices, rows, residual, factor, histogram)
+        add_sparse_to_histogram(lattice.indptr, lattice.indices, rows, residual, factor, histogram)
         return rows.shape[0] * (1 + lattice.indices.shape[0] // residual.shape[0])
-    add_to_histogram(lattice.codes, rows, columns, lattice.offset, residual, factor, histogram)
+    else:
+        add_to_histogram(lattice.codes, rows, columns, lattice.offset, residual, factor, histogram)
     return rows.shape[0] * columns.shape[0]
-
-
-@njit(cache=True, nogil=True)
-def _copy_histogram(lattice, columns, source, target):
-    """Copy the histograms of some columns."""
-    if lattice.indptr.shape[0] > 0:
-        target[:] = source
-        return
-    for q in range(columns.shape[0]):
-        first, stop = lattice.offset[columns[q]], lattice.offset[columns[q] + 1]
-        target[first:stop] = source[first:stop]
-
-
-@njit(cache=True, nogil=True)
-def _clear_histogram(lattice, columns, target):
-    """Empty the histograms of some columns."""
-    if lattice.indptr.shape[0] > 0:
-        target[:] = 0.0
-        return
-    for q in range(columns.shape[0]):
-        target[lattice.offset[columns[q]] : lattice.offset[columns[q] + 1]] = 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -484,7 +147,7 @@ def _evaluate(
         lost_mass = 0.0
         for t in range(node.gain.shape[0]):
             for side in range(2):
-                kept, lost = _masses(
+                kept, lost = masses(
                     lattice.kind[c], lattice.key[c], first, last,
                     histogram, node.before, node.after, t, side,
                 )  # fmt: skip
@@ -498,9 +161,9 @@ def _evaluate(
         nothing = _NOTHING * (kept_mass + lost_mass)
         if kept_mass <= nothing or lost_mass <= nothing:
             continue  # contradictory or implied here, and so everywhere below
-        ratio = _norm(node.gain, node_sign + lattice.sign[c]) / lattice.scale[depth + 1]
+        ratio = norm(node.gain, node_sign + lattice.sign[c]) / lattice.scale[depth + 1]
         if ratio > record and (found < capacity or ratio > best.ratios[best.heap[0]]):
-            found = _keep_candidate(
+            found = keep_candidate(
                 ratio, path, depth, c, found, best.ratios, best.lengths, best.paths, best.heap
             )
             if found == capacity:
@@ -508,7 +171,7 @@ def _evaluate(
         # Even if further conditions removed all rows of one sign and none of the other?
         for t in range(node.gain.shape[0]):
             node.gain[t] = max(node.kept[n_valid, t, 0], node.kept[n_valid, t, 1])
-        if depth + 1 < max_length and _norm(node.gain, 0) <= threshold * lattice.scale[depth + 2]:
+        if depth + 1 < max_length and norm(node.gain, 0) <= threshold * lattice.scale[depth + 2]:
             continue
         node.valid[n_valid] = c
         node.rank[n_valid] = n_valid
@@ -574,7 +237,7 @@ def _order_children(lattice, depth, node_sign, node, count, children, bounds):
     max_length = lattice.scale.shape[0] - 1
     for q in range(count):
         node.weight[q] = node.weight[node.rank[q]]  # rank ascends, so this one is still unread
-    _sort_by(node.weight, node.rank, count)
+    sort_by(node.weight, node.rank, count)
     node.most[:] = 0.0
     for q in range(count - 1, -1, -1):
         v = node.rank[q]
@@ -588,21 +251,13 @@ def _order_children(lattice, depth, node_sign, node, count, children, bounds):
 
 
 @njit(cache=True, nogil=True)
-def _admitted(lattice, condition, candidates, out):
-    """Write those candidates that may stand beside ``condition``; return their number."""
-    count = 0
-    for q in range(candidates.shape[0]):
-        other = candidates[q]
-        if lattice.column[other] != lattice.column[condition] or _compatible(
-            lattice.kind[condition], lattice.kind[other]
-        ):
-            out[count] = other
-            count += 1
-    return count
+def _joint_sign(a, b):
+    """Sign of a conjunction whose parts have signs that do not contradict each other."""
+    return a if a != 0 else b
 
 
 @njit(cache=True, nogil=True)
-def _hand_back(lattice, threshold, depth0, depth, path, signs, first, stop, children, bounds):
+def _hand_back(lattice, threshold, depth0, depth, levels, children, bounds):
     """The children that were not explored, as units of their own.
 
     Unit u has the conditions ``paths[u, :lengths[u]]`` and may add
@@ -610,7 +265,7 @@ def _hand_back(lattice, threshold, depth0, depth, path, signs, first, stop, chil
     """
     count = 0
     for d in range(depth0, depth + 1):
-        for q in range(first[d], stop[d]):
+        for q in range(levels.child_next[d], levels.child_stop[d]):
             count += bounds[q] > threshold
     bound = np.empty(count, np.float64)
     paths = np.empty((count, lattice.scale.shape[0] - 1), np.int32)
@@ -620,23 +275,75 @@ def _hand_back(lattice, threshold, depth0, depth, path, signs, first, stop, chil
     stops = np.empty(count, np.int64)
     u = 0
     for d in range(depth0, depth + 1):
-        for q in range(first[d], stop[d]):
+        for q in range(levels.child_next[d], levels.child_stop[d]):
             if bounds[q] > threshold:
                 bound[u] = bounds[q]
-                paths[u, :d] = path[:d]
+                paths[u, :d] = levels.path[:d]
                 paths[u, d] = children[q]
                 lengths[u] = d + 1
-                sign[u] = _joint_sign(signs[d], lattice.sign[children[q]])
+                sign[u] = _joint_sign(levels.sign[d], lattice.sign[children[q]])
                 starts[u] = q + 1
-                stops[u] = stop[d]
+                stops[u] = levels.child_stop[d]
                 u += 1
     return bound, paths, lengths, sign, starts, stops, children
 
 
 @njit(cache=True, nogil=True)
-def _joint_sign(a, b):
-    """Sign of a conjunction whose parts have signs that do not contradict each other."""
-    return a if a != 0 else b
+def _write_children(lattice, levels, depth, threshold, node, n_children, children, bounds):
+    """Put the children of a node on their stack; returns the stack.
+
+    The children of a node that is as deep as conjunctions may be are not wanted.
+    """
+    if depth + 1 >= lattice.scale.shape[0] - 1:
+        n_children = 0
+    n_children = _drop_hopeless(lattice, depth, levels.sign[depth], threshold, node, n_children)
+    base = levels.child_stop[depth]
+    if base + n_children > children.shape[0]:
+        children = _grown(children, base, base + n_children)
+        bounds = _grown(bounds, base, base + n_children)
+    _order_children(
+        lattice, depth, levels.sign[depth], node, n_children, children[base:], bounds[base:]
+    )
+    levels.child_next[depth], levels.child_stop[depth] = base, base + n_children
+    return children, bounds
+
+
+@njit(cache=True, nogil=True)
+def _descend(lattice, residual, levels, depth, condition, columns, rows, outside, histograms):
+    """Make the rows of a child, next on their stack, and its histograms.
+
+    Returns the stack of rows, the histograms and the elementary operations it took.
+    """
+    start, stop = levels.row_start[depth], levels.row_stop[depth]
+    if 2 * stop - start > rows.shape[0]:
+        rows = _grown(rows, stop, 2 * stop - start)
+    count = split_rows(lattice, condition, rows[start:stop], rows[stop:], outside)
+    work = stop - start
+    histograms = _deeper(histograms, depth + 1)
+    histogram = histograms[depth + 1]
+    # The histograms of the rows that are kept, or of the parent less those that are lost.
+    n_outside = stop - start - count
+    if n_outside < count:
+        copy_histogram(lattice, columns, histograms[depth], histogram)
+        work += _gather(lattice, residual, outside[:n_outside], -1.0, columns, histogram)
+    else:
+        clear_histogram(lattice, columns, histogram)
+        work += _gather(lattice, residual, rows[stop : stop + count], 1.0, columns, histogram)
+    levels.path[depth] = condition
+    levels.sign[depth + 1] = _joint_sign(levels.sign[depth], lattice.sign[condition])
+    levels.row_start[depth + 1], levels.row_stop[depth + 1] = stop, stop + count
+    return rows, histograms, work
+
+
+@njit(cache=True, nogil=True)
+def _root_rows(lattice, root, rows, outside):
+    """Write the rows of a unit's root; return how many there are."""
+    count = outside.shape[0] - 1
+    for i in range(count):
+        rows[i] = i
+    for k in range(root.shape[0]):
+        count = split_rows(lattice, root[k], rows[:count], rows, outside)
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -662,126 +369,65 @@ def search_unit(lattice, residual, root, root_sign, allowed, threshold, record, 
     """
     n_rows, n_tasks = residual.shape
     max_length = lattice.scale.shape[0] - 1
-    depth0 = root.shape[0]
     n_slots = lattice.offset[lattice.offset.shape[0] - 1]
     sparse = lattice.indptr.shape[0] > 0
-    best = _Best(
-        np.empty(n_best),
-        np.empty(n_best, np.int32),
-        np.empty((n_best, max_length), np.int32),
-        np.empty(n_best, np.int32),
-    )
+    best = new_best(n_best, max_length)
     node = _new_node(n_slots, lattice.offset.shape[0], n_tasks, allowed.shape[0])
-
-    # Stacks along the current path: rows, histograms, children and their bounds.
-    row_start = np.zeros(max_length + 2, np.int64)
-    row_stop = np.zeros(max_length + 2, np.int64)
-    child_next = np.zeros(max_length + 2, np.int64)
-    child_stop = np.zeros(max_length + 2, np.int64)
-    signs = np.zeros(max_length + 2, np.int64)
-    path = np.empty(max_length + 2, np.int32)
+    levels = _new_levels(max_length + 2)
     children = np.empty(4 * allowed.shape[0] + 16, np.int32)
     bounds = np.empty(4 * allowed.shape[0] + 16, np.float64)
-    histograms = np.zeros((depth0 + 4, n_slots + 1, n_tasks, 2))
-
+    histograms = np.zeros((root.shape[0] + 4, n_slots + 1, n_tasks, 2))
     rows = np.empty(2 * n_rows + 16, np.int32)
     outside = np.empty(n_rows + 1, np.int32)
-    count = n_rows
-    for i in range(n_rows):
-        rows[i] = i
-    for k in range(depth0):
-        path[k] = root[k]
-        count = _split_rows(lattice, root[k], rows[:count], rows, outside)
-    if depth0 > 0:
-        admitted = np.empty_like(allowed)
-        allowed = admitted[: _admitted(lattice, root[depth0 - 1], allowed, admitted)]
 
-    depth = depth0
-    row_stop[depth] = count
-    signs[depth] = root_sign
-    columns = _live_columns(lattice, allowed, node)
-    work = depth0 * n_rows
-    work += _gather(lattice, residual, rows[:count], 1.0, columns, histograms[depth])
-    found = 0
-    n_nodes = 0
-    entering = True
-    while depth >= depth0:
+    depth = root.shape[0]
+    levels.path[:depth] = root
+    levels.sign[depth] = root_sign
+    levels.row_stop[depth] = _root_rows(lattice, root, rows, outside)
+    if depth > 0:
+        allowed = admitted(lattice, root[depth - 1], allowed)
+    columns = live_columns(lattice, allowed, node.is_live, node.live)
+    work = depth * n_rows
+    work += _gather(
+        lattice, residual, rows[: levels.row_stop[depth]], 1.0, columns,
+        histograms[depth],
+    )  # fmt: skip
+    found, n_nodes, entering = 0, 0, True
+    while depth >= root.shape[0]:
         if entering:
             entering = False
             n_nodes += 1
             work += 8 * allowed.shape[0]
             if not sparse:
-                _cumulate(columns, lattice.offset, histograms[depth], node.before, node.after)
+                cumulate(columns, lattice.offset, histograms[depth], node.before, node.after)
             n_children, found, threshold = _evaluate(
-                lattice, histograms[depth], allowed, path, depth, signs[depth],
+                lattice, histograms[depth], allowed, levels.path, depth, levels.sign[depth],
                 threshold, record, node, best, found,
             )  # fmt: skip
-            if depth + 1 >= max_length:
-                n_children = 0
-            n_children = _drop_hopeless(lattice, depth, signs[depth], threshold, node, n_children)
-            base = child_stop[depth]
-            if base + n_children > children.shape[0]:
-                children = _grown(children, base, base + n_children)
-                bounds = _grown(bounds, base, base + n_children)
-            _order_children(
-                lattice, depth, signs[depth], node, n_children, children[base:], bounds[base:]
+            children, bounds = _write_children(
+                lattice, levels, depth, threshold, node, n_children, children, bounds
             )
-            child_next[depth], child_stop[depth] = base, base + n_children
             if work > budget:
                 break
-        q = child_next[depth]
-        if q >= child_stop[depth]:
+        q = levels.child_next[depth]
+        if q >= levels.child_stop[depth]:
             depth -= 1
             continue
-        child_next[depth] = q + 1
+        levels.child_next[depth] = q + 1
         if bounds[q] <= threshold:
             continue
-        c = children[q]
-        admitted = np.empty(child_stop[depth] - q - 1, np.int32)
-        n_admitted = _admitted(lattice, c, children[q + 1 : child_stop[depth]], admitted)
-        if n_admitted == 0:
+        allowed = admitted(lattice, children[q], children[q + 1 : levels.child_stop[depth]])
+        if allowed.shape[0] == 0:
             continue
-        allowed = admitted[:n_admitted]
-        columns = _live_columns(lattice, allowed, node)
-        start, stop = row_start[depth], row_stop[depth]
-        if 2 * stop - start > rows.shape[0]:
-            rows = _grown(rows, stop, 2 * stop - start)
-        count = _split_rows(lattice, c, rows[start:stop], rows[stop:], outside)
-        work += stop - start
-        # The histograms of the rows that are kept, or of the parent less those that are lost.
-        histograms = _deeper(histograms, depth + 1)
-        histogram = histograms[depth + 1]
-        n_outside = stop - start - count
-        if n_outside < count:
-            _copy_histogram(lattice, columns, histograms[depth], histogram)
-            work += _gather(lattice, residual, outside[:n_outside], -1.0, columns, histogram)
-        else:
-            _clear_histogram(lattice, columns, histogram)
-            work += _gather(lattice, residual, rows[stop : stop + count], 1.0, columns, histogram)
-        path[depth] = c
-        signs[depth + 1] = _joint_sign(signs[depth], lattice.sign[c])
-        row_start[depth + 1], row_stop[depth + 1] = stop, stop + count
-        child_next[depth + 1] = child_stop[depth + 1] = child_stop[depth]
+        columns = live_columns(lattice, allowed, node.is_live, node.live)
+        rows, histograms, effort = _descend(
+            lattice, residual, levels, depth, children[q], columns, rows, outside,
+            histograms,
+        )  # fmt: skip
+        work += effort
         depth += 1
+        levels.child_next[depth] = levels.child_stop[depth] = levels.child_stop[depth - 1]
         entering = True
 
-    left = _hand_back(
-        lattice, threshold, depth0, depth, path, signs, child_next, child_stop, children, bounds
-    )
+    left = _hand_back(lattice, threshold, root.shape[0], depth, levels, children, bounds)
     return best.ratios[:found], best.lengths[:found], best.paths[:found], n_nodes, left
-
-
-@njit(cache=True, nogil=True)
-def indicator(lattice, conjunction, n_rows):
-    """Rows of a conjunction as an array of zeros and ones (n,)."""
-    rows = np.empty(n_rows, np.int32)
-    for i in range(n_rows):
-        rows[i] = i
-    count = n_rows
-    outside = np.empty(n_rows, np.int32)
-    for k in range(conjunction.shape[0]):
-        count = _split_rows(lattice, conjunction[k], rows[:count], rows, outside)
-    out = np.zeros(n_rows, np.uint8)
-    for k in range(count):
-        out[rows[k]] = 1
-    return out

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any, Self, TextIO
 
+from latticework.search.limits import ask_to_stop, forget
+
 # A fit that ends sooner needs no sign of life; after that the line is renewed this often.
 _QUIET_SECONDS = 0.5
 _RENEWAL_SECONDS = 0.2
@@ -92,8 +94,7 @@ def say_commands(label: str, *commands: str) -> None:
 class Interrupt:
     """Within it the first Ctrl-C asks for a stop; a second one raises KeyboardInterrupt.
 
-    A fit can stop only between its steps: an exception in the middle of compiled code would
-    surface as an error of that code's.
+    An exception in the middle of compiled code would surface as an error of that code's.
 
     Attributes
     ----------
@@ -109,16 +110,19 @@ class Interrupt:
         # Python hands signals to its main thread only, and elsewhere lets nobody change that.
         if threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGINT, self._note)
+            forget()
         return self
 
     def __exit__(self, *exception: object) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
+            forget()
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
+        ask_to_stop()
 
 
 class Progress:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from latticework.rules.ensemble import RuleEnsemble
 from latticework.rules.statistics import REGRESSION, RuleStatistics, rule_statistics
 from latticework.rules.terms import LinearTerm
 from latticework.solvers.problem import LatticeProblem
-from latticework.solvers.result import OPTIMAL, TIME_LIMIT
+from latticework.solvers.result import INTERRUPTED, OPTIMAL, TIME_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -304,9 +303,9 @@ def refitted(path: LatticePath, solution: Solution, relax: float) -> Solution:
     if relax == 0.0:
         return solution
     refit = path.relaxed(solution, relax)
-    deadline = path.limits.deadline
-    if refit.status == OPTIMAL and deadline is not None and time.perf_counter() >= deadline:
-        refit = replace(refit, status=TIME_LIMIT)
+    if refit.status == OPTIMAL and path.limits.is_over():
+        interrupted = path.limits.is_interrupted()
+        refit = replace(refit, status=INTERRUPTED if interrupted else TIME_LIMIT)
     return refit
 
 

@@ -53,9 +53,10 @@ from latticework.rules.columns import (
 )
 from latticework.rules.propositionalize import Propositionalizer
 from latticework.rules.statistics import MULTICLASS
+from latticework.search.limits import Limits, stopping_on_ctrl_c
 from latticework.solvers import result as outcome
 from latticework.solvers.cost_form import solve_for_cost
-from latticework.solvers.lattice_path import LatticePath, Limits
+from latticework.solvers.lattice_path import LatticePath
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -127,8 +128,9 @@ class BaseRuleEstimator(CallbackSupportMixin, TransformerMixin, BaseEstimator):
         """
         started = time.perf_counter()
         self._check_parameters()
-        assembly = self._assemble(self._sample(X, y, sample_weight, tasks))
-        return self._fit_assembly(assembly, started, (X, y, sample_weight))
+        with stopping_on_ctrl_c():
+            assembly = self._assemble(self._sample(X, y, sample_weight, tasks))
+            return self._fit_assembly(assembly, started, (X, y, sample_weight))
 
     @with_callbacks
     def _fit_assembly(self, assembly: Assembly, started: float, given: tuple) -> Self:

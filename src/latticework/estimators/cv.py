@@ -36,6 +36,7 @@ from latticework.estimators.selection import (
     results,
 )
 from latticework.exceptions import CertificateWarning
+from latticework.search.limits import stopping_on_ctrl_c
 from latticework.solvers import result as outcome
 from latticework.solvers.cost_form import solve_for_cost
 
@@ -106,10 +107,11 @@ class _CrossValidated(BaseRuleEstimator):
         """
         started = time.perf_counter()
         self._check_parameters()
-        sample = self._sample(X, y, sample_weight, tasks)
-        folds = make_folds(self.cv, sample.targets, sample.weight, self.random_state)
-        rate = make_scorer(self.scoring, self._loss(sample.targets), sample)
-        return self._fit_sample(sample, folds, rate, started, (X, y, sample_weight))
+        with stopping_on_ctrl_c():
+            sample = self._sample(X, y, sample_weight, tasks)
+            folds = make_folds(self.cv, sample.targets, sample.weight, self.random_state)
+            rate = make_scorer(self.scoring, self._loss(sample.targets), sample)
+            return self._fit_sample(sample, folds, rate, started, (X, y, sample_weight))
 
     @with_callbacks
     def _fit_sample(

@@ -17,6 +17,7 @@ from latticework.estimators.rules import RuleClassifier, RuleRegressor
 from latticework.estimators.targets import read_y
 from latticework.exceptions import CertificateWarning
 from latticework.losses import Loss
+from latticework.search.limits import stopping_on_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -151,18 +152,19 @@ def rule_path(
     estimator._check_parameters()
     if estimator.C is not None or estimator.alpha is not None:
         raise ValueError("rule_path takes alphas, not alpha or C.")
-    assembly = estimator._assemble(estimator._sample(X, y, sample_weight, tasks))
-    path = estimator._path(assembly, started)
     models: list[BaseRuleEstimator] = []
-    wanted = grid_of_alphas(path, alphas, n_alphas)
-    for solution in path.path(wanted):
-        estimator._report(solution)
-        model = clone(estimator).set_params(alpha=solution.alpha)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(estimator, name):
-                setattr(model, name, getattr(estimator, name))
-        model._store(assembly, solution, refitted(path, solution, float(estimator.relax)))
-        models.append(model)
+    with stopping_on_ctrl_c():
+        assembly = estimator._assemble(estimator._sample(X, y, sample_weight, tasks))
+        path = estimator._path(assembly, started)
+        wanted = grid_of_alphas(path, alphas, n_alphas)
+        for solution in path.path(wanted):
+            estimator._report(solution)
+            model = clone(estimator).set_params(alpha=solution.alpha)
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(estimator, name):
+                    setattr(model, name, getattr(estimator, name))
+            model._store(assembly, solution, refitted(path, solution, float(estimator.relax)))
+            models.append(model)
     if len(models) < len(wanted):
         last = models[-1]
         warnings.warn(

@@ -9,8 +9,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from latticework.search.branch_and_bound import find_conjunctions
+from latticework.search.limits import Limits
 from latticework.solvers.cost_form import solve_for_cost
-from latticework.solvers.lattice_path import _LEAST_DISCOUNT, _LEAST_PENALTY, LatticePath, Limits
+from latticework.solvers.lattice_path import _LEAST_DISCOUNT, _LEAST_PENALTY, LatticePath
 from latticework.solvers.prox_newton import (
     Model,
     largest_ratio,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,8 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from latticework._kernels import search as kernels
+from latticework.search.limits import NO_LIMITS, Limits
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
 
     from latticework.blocks.lattices.conjunctions import ConjunctionLattice
@@ -28,7 +30,7 @@ _FIRST_BUDGET = 4_000_000
 _UNIT_BUDGET = 40_000_000
 _UNITS_PER_ROUND = 16
 # Sums of n terms are exact to about n * 1e-16; bounds are loosened by more than that.
-_ROUNDING = 1.0 + 1e-9
+ROUNDING = 1.0 + 1e-9
 # Ratios that differ by less than this share of the largest one count as equal.
 _DISTINCT = 1e-9
 
@@ -74,10 +76,15 @@ class _Candidates:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.items: list[tuple[float, tuple[int, ...]]] = []
+        self.known: set[tuple[int, ...]] = set()
 
     def add(self, ratios: NDArray, lengths: NDArray, paths: NDArray) -> None:
         for ratio, length, path in zip(ratios, lengths, paths, strict=True):
-            item = (float(ratio), tuple(sorted(int(c) for c in path[:length])))
+            conjunction = tuple(sorted(int(c) for c in path[:length]))
+            if conjunction in self.known:
+                continue
+            self.known.add(conjunction)
+            item = (float(ratio), conjunction)
             if len(self.items) < self.capacity:
                 heapq.heappush(self.items, item)
             else:
@@ -106,7 +113,7 @@ def find_conjunctions(
     record: float | None = None,
     n_best: int = 64,
     max_nodes: int | None = None,
-    deadline: float | None = None,
+    limits: Limits = NO_LIMITS,
     pool: ThreadPoolExecutor | None = None,
 ) -> SearchResult:
     """Search all conjunctions for the largest ratios ‖g_w‖ / D_w.
@@ -122,8 +129,10 @@ def find_conjunctions(
         Conjunctions with a larger ratio are returned; by default ``threshold``.
     n_best : int
         At most so many candidates; the worst of them takes the place of the threshold.
-    max_nodes, deadline : optional
-        Give up after so many nodes, or at this ``time.perf_counter()``.
+    max_nodes : int, optional
+        Give up after so many nodes.
+    limits : Limits
+        Give up when they say so; their number of nodes is not looked at.
     pool : ThreadPoolExecutor, optional
         Threads.  The result does not depend on their number.
 
@@ -146,7 +155,7 @@ def find_conjunctions(
         )  # fmt: skip
 
     while frontier:
-        if _exhausted(n_nodes, max_nodes, deadline):
+        if limits.is_over() or (max_nodes is not None and n_nodes >= max_nodes):
             break
         frontier.sort(key=lambda unit: (-unit.bound, unit.root.tolist()))
         batch, frontier = frontier[:_UNITS_PER_ROUND], frontier[_UNITS_PER_ROUND:]
@@ -167,15 +176,74 @@ def find_conjunctions(
     return SearchResult(
         [conjunction for _, conjunction in ranked],
         np.array([ratio for ratio, _ in ranked]),
-        bound * _ROUNDING,
+        bound * ROUNDING,
         not frontier,
         n_nodes,
     )
 
 
-def _exhausted(n_nodes: int, max_nodes: int | None, deadline: float | None) -> bool:
-    too_many = max_nodes is not None and n_nodes >= max_nodes
-    return too_many or (deadline is not None and time.perf_counter() >= deadline)
+def try_neighbours(
+    lattice: ConjunctionLattice,
+    residual: NDArray[np.float64],
+    conjunctions: Sequence[tuple[int, ...]],
+    *,
+    record: float,
+    n_best: int = 64,
+    most: int | None = None,
+    limits: Limits = NO_LIMITS,
+    pool: ThreadPoolExecutor | None = None,
+) -> SearchResult:
+    """Conjunctions that differ from given ones by a condition more, less or exchanged.
+
+    What is missing from a good model mostly looks like what is in it, and costs a small part of
+    a search to find.
+
+    Parameters
+    ----------
+    lattice, residual, record, n_best, limits, pool
+        As in :func:`find_conjunctions`.
+    conjunctions : sequence of tuple of int
+        The first ones are tried first.
+    most : int, optional
+        Look at so many nodes at most.
+
+    Returns
+    -------
+    SearchResult
+        Incomplete, as it proves nothing: its bound is infinite.
+    """
+    nodes = list(dict.fromkeys(node for w in conjunctions for node in _around(w)))
+    nodes = [node for node in nodes if len(node) < lattice.longest][:most]
+    candidates = _Candidates(n_best)
+
+    def explore(node: tuple[int, ...]) -> tuple | None:
+        if limits.is_over():
+            return None
+        allowed = lattice.extensions(node)
+        return kernels.search_unit(
+            lattice.compiled, residual, np.array(node, np.int32), lattice.sign(node), allowed,
+            np.inf, record, n_best, 0,
+        )  # fmt: skip
+
+    results = map(explore, nodes) if pool is None else pool.map(explore, nodes)
+    explored = [result for result in results if result is not None]
+    for ratios, lengths, paths, _, _ in explored:
+        candidates.add(ratios, lengths, paths)
+    ranked = candidates.ranked()
+    return SearchResult(
+        [conjunction for _, conjunction in ranked],
+        np.array([ratio for ratio, _ in ranked]),
+        np.inf,
+        False,
+        len(explored),
+    )
+
+
+def _around(conjunction: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """A conjunction, and what dropping one of its conditions leaves."""
+    yield conjunction
+    for k in range(len(conjunction)):
+        yield conjunction[:k] + conjunction[k + 1 :]
 
 
 def _units(

@@ -53,7 +53,7 @@ def solve_for_cost(path: LatticePath, cost: float) -> Solution:
             high = min(high, alpha)
         else:
             low = max(low, alpha)
-        if 0.0 < low and high - low < narrow * low:
+        if low > 0.0 and high - low < narrow * low:
             # A loose solution can have set the end on the other side wrongly.
             low, high = (low * _REOPEN, high) if excess > 0.0 else (low, high / _REOPEN)
         alpha = _next_alpha(solution, cost, low, high)

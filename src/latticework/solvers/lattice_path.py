@@ -8,13 +8,18 @@ dual point is feasible, up to a factor, and its value is a lower bound on every 
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latticework.search.branch_and_bound import SearchResult, find_conjunctions, thread_pool
+from latticework.search.branch_and_bound import (
+    ROUNDING,
+    SearchResult,
+    find_conjunctions,
+    thread_pool,
+    try_neighbours,
+)
+from latticework.search.limits import Limits
 from latticework.solvers import result as outcome
 from latticework.solvers.bounds import Bound, Proof
 from latticework.solvers.piecewise_linear import PolyhedralDescent
@@ -40,9 +45,12 @@ if TYPE_CHECKING:
 _RESTRICTED_SHARE = 0.05
 _MAX_ROUNDS = 500
 _N_BEST = 64
-# A proof that takes many nodes is tried only after a search with this share of them found nothing.
+# A proof that takes many nodes is tried only when there is nothing left to find around the rules
+# that are known; looking there may take this share of the nodes.
 _SCOUT_SHARE = 0.1
 _SCOUT_FROM = 3000
+# Rules are near when their ratio is at least this share of alpha.
+_NEAR = 0.9
 # Steps towards a single alpha: each shrinks alpha by this much and is solved loosely.
 _APPROACH = 0.4
 _APPROACH_TOL = 0.05
@@ -61,22 +69,6 @@ _NEGLIGIBLE = 1e-4
 
 METHOD = "branch and bound over all conjunctions"
 STAGE_METHOD = METHOD + "; of the last weighted stage of the concave penalty"
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When to stop early.
-
-    Parameters
-    ----------
-    max_nodes : int or None
-        Nodes of the search, over the whole path.
-    deadline : float or None
-        A ``time.perf_counter()``.
-    """
-
-    max_nodes: int | None = None
-    deadline: float | None = None
 
 
 class LatticePath:
@@ -112,9 +104,9 @@ class LatticePath:
         self.pool = thread_pool(n_jobs)
         self.working_set = WorkingSet(problem)
         self.restricted = (
-            ProximalNewton(self.working_set, self.limits.deadline)
+            ProximalNewton(self.working_set, self.limits)
             if problem.loss.smooth
-            else PolyhedralDescent(self.working_set, self.limits.deadline)
+            else PolyhedralDescent(self.working_set, self.limits)
         )
         self.model = self.constant_model()
         self.n_nodes = 0
@@ -146,21 +138,39 @@ class LatticePath:
         threshold: float,
         record: float,
         n_best: int,
-        max_nodes: int | None = None,
     ) -> SearchResult:
         """Search the lattice at a dual point, within what is left of the limits."""
-        left = max_nodes
-        if self.limits.max_nodes is not None:
-            left = self.limits.max_nodes - self.n_nodes
-            left = left if max_nodes is None else min(left, max_nodes)
         found = find_conjunctions(
             self.problem.lattice,
             np.ascontiguousarray(self.problem.residual(dual_point)),
             threshold=threshold,
             record=record,
             n_best=n_best,
-            max_nodes=left,
-            deadline=self.limits.deadline,
+            max_nodes=self.limits.nodes_left(self.n_nodes),
+            limits=self.limits,
+            pool=self.pool,
+        )
+        self.n_nodes += found.n_nodes
+        return found
+
+    def scout(self, dual_point: NDArray, alpha: float, record: float, n_best: int) -> SearchResult:
+        """Look for missing conjunctions around those that are in use, or nearly."""
+        residual = np.ascontiguousarray(self.problem.residual(dual_point))
+        rules = np.arange(self.problem.n_dense, self.working_set.size)
+        gains = self.working_set.correlate(np.ascontiguousarray(residual.T), rules)
+        sign = self.working_set.sign[rules]
+        ratios = largest_ratio(gains, self.working_set.scale[rules], sign)
+        near = [a for a in np.argsort(-ratios, kind="stable") if ratios[a] > _NEAR * alpha]
+        most = int(_SCOUT_SHARE * self._proof_cost)
+        left = self.limits.nodes_left(self.n_nodes)
+        found = try_neighbours(
+            self.problem.lattice,
+            residual,
+            [self.working_set.conjunctions[a] for a in near],
+            record=record,
+            n_best=n_best,
+            most=most if left is None else min(most, left),
+            limits=self.limits,
             pool=self.pool,
         )
         self.n_nodes += found.n_nodes
@@ -229,7 +239,8 @@ class LatticePath:
             return 0.0
         delta = min(1.0, spare / max(omega_term, spare))
         while delta > 1e-12:
-            if self.problem.dual_value(point.dual_point / (1.0 + delta)) >= target:
+            # The bound of a search is loosened by what rounding may have done.
+            if self.problem.dual_value(point.dual_point / ((1.0 + delta) * ROUNDING)) >= target:
                 return delta
             delta *= 0.8
         return 0.0
@@ -310,7 +321,14 @@ class LatticePath:
             status = self._limit_reached()
             if status != outcome.OPTIMAL:
                 return status, rounds
-            found, threshold = self._look(point, alpha, tol, record, scouting)
+            threshold = self._threshold(point, alpha, tol)
+            if scouting:
+                scouting = self._scout_finds(point, alpha, threshold, record)
+                if scouting:
+                    continue
+            found = self.search(point.dual_point, threshold, record, self._n_best())
+            if found.complete:
+                self._proof_cost = found.n_nodes
             self._proof = Proof(point.dual_point, found.bound, found.complete)
             bound.improve(self.problem, self._proof, point.ratio, alpha)
             added = self.working_set.add(found.conjunctions)
@@ -320,34 +338,37 @@ class LatticePath:
             if status != outcome.OPTIMAL:
                 return status, rounds
             violated = bool(len(found.ratios)) and found.ratios[0] > threshold
-            scouting = violated and self._proof_cost >= _SCOUT_FROM
-            if found.complete and not (added and violated):
+            if added and violated:
+                scouting = self._proof_cost >= _SCOUT_FROM
+            elif found.complete:
                 inner *= 0.1
                 if inner < 1e-16:
                     break
         return outcome.OPTIMAL, rounds
 
-    def _look(
-        self, point: Restricted, alpha: float, tol: float, record: float, scouting: bool
-    ) -> tuple[SearchResult, float]:
-        """Search at a dual point: a full proof, or a cheap look for what is still missing."""
+    def _n_best(self) -> int:
+        return _N_BEST + 2 * len(self.model.support)
+
+    def _threshold(self, point: Restricted, alpha: float, tol: float) -> float:
+        """What no ratio may exceed so that the gap is small enough."""
         omega_term = alpha * penalty_value(self.model, self.penalty)
         target = point.primal - 0.98 * tol * abs(point.primal)
-        threshold = max(alpha * (1.0 + self.slack(point, omega_term, target)), point.ratio)
-        n_best = _N_BEST + 2 * len(self.model.support)
-        budget = int(_SCOUT_SHARE * self._proof_cost) if scouting else None
-        found = self.search(point.dual_point, threshold, record, n_best, budget)
-        if found.complete:
-            self._proof_cost = found.n_nodes
-        return found, threshold
+        return max(alpha * (1.0 + self.slack(point, omega_term, target)), point.ratio)
+
+    def _scout_finds(
+        self, point: Restricted, alpha: float, threshold: float, record: float
+    ) -> bool:
+        """Whether the neighbourhood of the rules at hand held any that were missing."""
+        found = self.scout(point.dual_point, alpha, record, self._n_best())
+        added = self.working_set.add(found.conjunctions)
+        return bool(added) and found.ratios[0] > threshold
 
     def _limit_reached(self) -> str:
-        limits = self.limits
-        if limits.max_nodes is not None and self.n_nodes >= limits.max_nodes:
+        if self.limits.is_interrupted():
+            return outcome.INTERRUPTED
+        if self.limits.nodes_left(self.n_nodes) == 0:
             return outcome.NODE_LIMIT
-        if limits.deadline is not None and time.perf_counter() >= limits.deadline:
-            return outcome.TIME_LIMIT
-        return outcome.OPTIMAL
+        return outcome.TIME_LIMIT if self.limits.is_late() else outcome.OPTIMAL
 
     def _solution(self, alpha: float, bound: Bound, status: str, rounds: int) -> Solution:
         penalty = self.penalty

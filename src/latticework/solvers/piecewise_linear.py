@@ -18,6 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
+from latticework.search.limits import NO_LIMITS, Limits
 from latticework.solvers.hinges import Hinges
 from latticework.solvers.prox_newton import (
     Model,
@@ -101,13 +102,13 @@ class PolyhedralDescent:
     Parameters
     ----------
     working_set : WorkingSet
-    deadline : float or None
-        A ``time.perf_counter()`` after which the best model so far is returned.
+    limits : Limits
+        When they are reached the best model so far is returned.
     """
 
-    def __init__(self, working_set: WorkingSet, deadline: float | None = None) -> None:
+    def __init__(self, working_set: WorkingSet, limits: Limits = NO_LIMITS) -> None:
         self.working_set = working_set
-        self.deadline = deadline
+        self.limits = limits
         self.problem: LatticeProblem = working_set.problem
         self.hinges = Hinges.of(self.problem)
         mixing = self.problem.mixing
@@ -353,15 +354,14 @@ class PolyhedralDescent:
             "primal_feasibility_tolerance": tolerance,
             "dual_feasibility_tolerance": tolerance,
         }
-        rows, limits = (None, None) if budget is None else budget
+        rows, most = (None, None) if budget is None else budget
         for method in ("highs-ds", "highs-ipm"):
-            if self.deadline is not None:
-                left = self.deadline - time.perf_counter()
-                if left <= 0.0:
-                    return None
-                options["time_limit"] = left
+            if self.limits.is_over():
+                return None
+            if self.limits.deadline is not None:
+                options["time_limit"] = max(1e-3, self.limits.deadline - time.perf_counter())
             result = linprog(
-                cost, A_ub=rows, b_ub=limits, A_eq=matrix, b_eq=right,
+                cost, A_ub=rows, b_ub=most, A_eq=matrix, b_eq=right,
                 bounds=np.column_stack([np.zeros(len(upper)), upper]), method=method,
                 options=options,
             )  # fmt: skip

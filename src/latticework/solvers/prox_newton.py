@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latticework.search.limits import NO_LIMITS, Limits
 from latticework.solvers import quadratic
 from latticework.solvers.working_set import GramCache
 
@@ -24,6 +24,11 @@ _SUFFICIENT = 1e-4
 # far to go: where alpha is small it may be large because of a single rule.
 _FORCING = 0.1
 _ROUNDING = 1e-15
+# Objectives that differ by less than this share are equal up to rounding.  The gap is linear in
+# what the objective is quadratic in: steps are still worth taking whose gain cannot be measured,
+# until so many of them have not made the gap smaller.
+_NOISE = 1e-14
+_MAX_BLIND = 3
 _FLOOR = 1e-6
 _SLOW = 0.5
 # The Hessian of a loss that couples its tasks is formed up to so many entries; beyond, steps use
@@ -132,9 +137,9 @@ class ProximalNewton:
     eliminated, and goes along that direction until the objective has decreased enough.
     """
 
-    def __init__(self, working_set: WorkingSet, deadline: float | None = None) -> None:
+    def __init__(self, working_set: WorkingSet, limits: Limits = NO_LIMITS) -> None:
         self.working_set = working_set
-        self.deadline = deadline
+        self.limits = limits
         self.problem: LatticeProblem = working_set.problem
         self.grams = GramCache(working_set)
         self.joint_grams = GramCache(working_set)
@@ -165,7 +170,8 @@ class ProximalNewton:
             Columns that may be used; all by default.
         """
         problem = self.problem
-        last_gap = np.inf
+        last_gap = least_gap = np.inf
+        blind = 0
         self._is_joint = False
         for _ in range(_MAX_STEPS):
             f = model.predictions.T
@@ -177,12 +183,15 @@ class ProximalNewton:
             ratio = float(ratios.max(initial=0.0))
             shrink = min(1.0, alpha / ratio) if ratio > 0.0 else 1.0
             gap = primal - problem.dual_value(shrink * dual_point)
-            if gap <= relative_tolerance * abs(primal) or self._is_late():
+            if gap <= relative_tolerance * abs(primal) or self.limits.is_over():
                 break
             active = np.flatnonzero((ratios > alpha) | np.any(model.latent != 0.0, axis=1))
             # Progress that slow may be the fault of a Gram matrix that no longer fits.
             fresh, last_gap = gap > _SLOW * last_gap, gap
-            if not self._step(model, u, alpha, penalty, active, primal, gap, fresh):
+            blind = 0 if gap < least_gap else blind + 1
+            least_gap = min(gap, least_gap)
+            gain = self._step(model, u, alpha, penalty, active, primal, gap, fresh)
+            if gain <= 0.0 or (gain <= _NOISE * abs(primal) and blind >= _MAX_BLIND):
                 break
         return Restricted(primal, dual_point, ratio)
 
@@ -191,9 +200,6 @@ class ProximalNewton:
         problem = self.problem
         u = problem.loss.gradient(problem.targets, model.predictions.T)
         return problem.loss.balance(u, problem.targets, problem.weights)
-
-    def _is_late(self) -> bool:
-        return self.deadline is not None and time.perf_counter() >= self.deadline
 
     def _gains(self, dual_point: NDArray, allowed: NDArray | None) -> NDArray[np.float64]:
         """g_w = sum of -c u over the rows of w, in latent coordinates (size, S)."""
@@ -215,8 +221,11 @@ class ProximalNewton:
         primal: float,
         gap: float,
         fresh: bool,
-    ) -> bool:
-        """One proximal Newton step; False when the objective could not be decreased."""
+    ) -> float:
+        """One proximal Newton step; returns the decrease of the objective that it promised.
+
+        Zero when the objective could not be decreased.
+        """
         problem = self.problem
         slopes = np.ascontiguousarray((problem.weights * u).T)
         slope = np.vstack([slopes.sum(axis=1), self.working_set.correlate(slopes, active)])
@@ -285,8 +294,11 @@ class ProximalNewton:
         alpha: float,
         penalty: NDArray,
         primal: float,
-    ) -> bool:
-        """Halve the step until the objective has decreased enough; update the model."""
+    ) -> float:
+        """Halve the step until the objective has decreased enough; update the model.
+
+        Returns the decrease that the step promised, or zero when none was found.
+        """
         problem = self.problem
         old = model.latent[active]
         price = alpha * penalty[active]
@@ -294,16 +306,17 @@ class ProximalNewton:
         full = float(price @ np.linalg.norm(old + latent_change, axis=1))
         promised = float(np.sum(slopes * move)) + full - before
         rest = alpha * penalty_value(model, penalty) - before
+        noise = _NOISE * abs(primal)
         step = 1.0
         for _ in range(_MAX_HALVINGS):
             latent = old + step * latent_change
             predictions = model.predictions + step * move
             value = problem.total_loss(predictions.T) + rest
             value += float(price @ np.linalg.norm(latent, axis=1))
-            if value <= primal + _SUFFICIENT * step * promised and value < primal:
+            if value <= primal + _SUFFICIENT * step * promised + noise:
                 model.latent[active] = latent
                 model.intercept = model.intercept + step * intercept_change
                 model.predictions = predictions
-                return True
+                return -step * promised
             step *= 0.5
-        return False
+        return 0.0

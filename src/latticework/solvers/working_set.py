@@ -71,7 +71,7 @@ class WorkingSet:
                 continue
             self._known.add(conjunction)
             column = lattice.indicator(conjunction)
-            digest = self._digest(column, self._sign_of(conjunction))
+            digest = self._digest(column, self.problem.lattice.sign(conjunction))
             twin = self._column_of.get(digest)
             if twin is None:
                 self._column_of[digest] = len(self.conjunctions)
@@ -81,12 +81,6 @@ class WorkingSet:
                 self._replace(twin, conjunction, column)
                 added += 1
         return added
-
-    def _sign_of(self, conjunction: tuple[int, ...]) -> int:
-        """Side to which the weight of a conjunction is restricted, or 0."""
-        signs = self.problem.lattice.signs
-        sides = [] if signs is None else [int(signs[c]) for c in conjunction]
-        return next((side for side in sides if side), 0)
 
     def _digest(self, column: NDArray[np.uint8], sign: int) -> bytes:
         """Equal for columns that are one."""
@@ -100,7 +94,7 @@ class WorkingSet:
             self.conjunctions[twin] = conjunction
             self.scale[self.n_dense + twin] = self.problem.lattice.scale(len(conjunction))
         else:  # the complement: a column of its own, for the coefficients' signs differ
-            digest = self._digest(column, self._sign_of(conjunction))
+            digest = self._digest(column, self.problem.lattice.sign(conjunction))
             self._column_of[digest] = len(self.conjunctions)
             self._append(conjunction, column)
 
@@ -113,7 +107,7 @@ class WorkingSet:
         self._bits[k] = column
         self.conjunctions.append(conjunction)
         self.scale = np.append(self.scale, self.problem.lattice.scale(len(conjunction)))
-        self.sign = np.append(self.sign, np.int8(self._sign_of(conjunction)))
+        self.sign = np.append(self.sign, np.int8(self.problem.lattice.sign(conjunction)))
 
     def correlate(self, residual: NDArray, which: NDArray | None = None) -> NDArray[np.float64]:
         """Inner products of columns with residuals.

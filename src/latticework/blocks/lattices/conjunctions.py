@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from latticework._kernels import search as kernels
+from latticework._kernels import lattice as kernels
 from latticework.rules import conditions as ops
 
 if TYPE_CHECKING:
@@ -123,6 +123,15 @@ class ConjunctionLattice:
             key=np.zeros(p, np.int32),
             **common,
         )
+
+    def sign(self, conjunction: Sequence[int]) -> int:
+        """Side to which the weight of a conjunction is restricted, or 0."""
+        sides = [] if self.signs is None else [int(self.signs[c]) for c in conjunction]
+        return next((side for side in sides if side), 0)
+
+    def extensions(self, conjunction: Sequence[int]) -> NDArray[np.int32]:
+        """Conditions that may join a conjunction."""
+        return kernels.extensions(self.compiled, np.asarray(conjunction, np.int32))
 
     def indicator(self, conjunction: Sequence[int]) -> NDArray[np.uint8]:
         """Rows (n,) that satisfy all conditions of a conjunction, as 0 and 1."""
