@@ -264,7 +264,7 @@ def press_at(monkeypatch: pytest.MonkeyPatch, step: str, number: int, times: int
 @pytest.mark.parametrize(
     ("step", "number", "chosen"),
     [
-        ("alpha", 3, "it was chosen after 1 of 20 folds"),
+        ("alpha", 3, "it was chosen after 0 of 20 folds"),
         ("fold", 2, "it was chosen after 2 of 20 folds"),
     ],
 )

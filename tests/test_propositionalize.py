@@ -16,7 +16,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from latticework.rules.coding import BLOCK
 from latticework.rules.columns import read_table
@@ -41,11 +40,6 @@ NAMES = [
     "smokes == False", "smokes == True",
     "bp <= low", "bp <= mid", "bp > low", "bp > mid", "bp is missing",
 ]  # fmt: skip
-
-
-@parametrize_with_checks([Propositionalizer()])
-def test_scikit_learn_estimator_checks(estimator, check):
-    check(estimator)
 
 
 # ---------------------------------------------------------------------------------- conditions

@@ -289,23 +289,31 @@ def _hand_back(lattice, threshold, depth0, depth, levels, children, bounds):
 
 
 @njit(cache=True, nogil=True)
-def _write_children(lattice, levels, depth, threshold, node, n_children, children, bounds):
-    """Put the children of a node on their stack; returns the stack.
+def _visit(
+    lattice, levels, depth, allowed, columns, histogram, threshold, record, node, best, found,
+    children, bounds,
+):  # fmt: skip
+    """Candidates among the extensions of a node, and its children, put on their stack.
 
-    The children of a node that is as deep as conjunctions may be are not wanted.
+    Returns the stack and its bounds, the number of candidates and the threshold.  The children
+    of a node that is as deep as conjunctions may be are not wanted.
     """
-    if depth + 1 >= lattice.scale.shape[0] - 1:
-        n_children = 0
-    n_children = _drop_hopeless(lattice, depth, levels.sign[depth], threshold, node, n_children)
-    base = levels.child_stop[depth]
-    if base + n_children > children.shape[0]:
-        children = _grown(children, base, base + n_children)
-        bounds = _grown(bounds, base, base + n_children)
-    _order_children(
-        lattice, depth, levels.sign[depth], node, n_children, children[base:], bounds[base:]
+    if lattice.indptr.shape[0] == 0:
+        cumulate(columns, lattice.offset, histogram, node.before, node.after)
+    sign = levels.sign[depth]
+    count, found, threshold = _evaluate(
+        lattice, histogram, allowed, levels.path, depth, sign, threshold, record, node, best, found
     )
-    levels.child_next[depth], levels.child_stop[depth] = base, base + n_children
-    return children, bounds
+    if depth + 1 >= lattice.scale.shape[0] - 1:
+        count = 0
+    count = _drop_hopeless(lattice, depth, sign, threshold, node, count)
+    base = levels.child_stop[depth]
+    if base + count > children.shape[0]:
+        children = _grown(children, base, base + count)
+        bounds = _grown(bounds, base, base + count)
+    _order_children(lattice, depth, sign, node, count, children[base:], bounds[base:])
+    levels.child_next[depth], levels.child_stop[depth] = base, base + count
+    return children, bounds, found, threshold
 
 
 @njit(cache=True, nogil=True)
@@ -370,7 +378,6 @@ def search_unit(lattice, residual, root, root_sign, allowed, threshold, record, 
     n_rows, n_tasks = residual.shape
     max_length = lattice.scale.shape[0] - 1
     n_slots = lattice.offset[lattice.offset.shape[0] - 1]
-    sparse = lattice.indptr.shape[0] > 0
     best = new_best(n_best, max_length)
     node = _new_node(n_slots, lattice.offset.shape[0], n_tasks, allowed.shape[0])
     levels = _new_levels(max_length + 2)
@@ -389,24 +396,18 @@ def search_unit(lattice, residual, root, root_sign, allowed, threshold, record, 
     columns = live_columns(lattice, allowed, node.is_live, node.live)
     work = depth * n_rows
     work += _gather(
-        lattice, residual, rows[: levels.row_stop[depth]], 1.0, columns,
-        histograms[depth],
-    )  # fmt: skip
+        lattice, residual, rows[: levels.row_stop[depth]], 1.0, columns, histograms[depth]
+    )
     found, n_nodes, entering = 0, 0, True
     while depth >= root.shape[0]:
         if entering:
             entering = False
             n_nodes += 1
             work += 8 * allowed.shape[0]
-            if not sparse:
-                cumulate(columns, lattice.offset, histograms[depth], node.before, node.after)
-            n_children, found, threshold = _evaluate(
-                lattice, histograms[depth], allowed, levels.path, depth, levels.sign[depth],
-                threshold, record, node, best, found,
+            children, bounds, found, threshold = _visit(
+                lattice, levels, depth, allowed, columns, histograms[depth], threshold, record,
+                node, best, found, children, bounds,
             )  # fmt: skip
-            children, bounds = _write_children(
-                lattice, levels, depth, threshold, node, n_children, children, bounds
-            )
             if work > budget:
                 break
         q = levels.child_next[depth]
@@ -421,9 +422,8 @@ def search_unit(lattice, residual, root, root_sign, allowed, threshold, record, 
             continue
         columns = live_columns(lattice, allowed, node.is_live, node.live)
         rows, histograms, effort = _descend(
-            lattice, residual, levels, depth, children[q], columns, rows, outside,
-            histograms,
-        )  # fmt: skip
+            lattice, residual, levels, depth, children[q], columns, rows, outside, histograms
+        )
         work += effort
         depth += 1
         levels.child_next[depth] = levels.child_stop[depth] = levels.child_stop[depth - 1]
