@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import check_scoring, roc_auc_score
+from sklearn.metrics import check_scoring
 from sklearn.utils.metaestimators import available_if
 
 from latticework.estimators.assembly import link_of
@@ -102,14 +102,27 @@ def _area_under_curves(scores: NDArray, targets: Targets, weight: NDArray) -> fl
     if targets.output == MULTICLASS and targets.joint:
         # Softmax scores mean something only against each other.
         scores = np.log(np.maximum(inverse_link(scores, "softmax", MULTICLASS), 1e-300))
-    areas = []
-    for t in range(scores.shape[1]):
-        known = targets.known[:, t]
-        if len(np.unique(positive[known, t])) == 2:
-            areas.append(
-                roc_auc_score(positive[known, t], scores[known, t], sample_weight=weight[known])
-            )
+    areas = [
+        area_under_curve(positive[known, t], scores[known, t], weight[known])
+        for t, known in enumerate(targets.known.T)
+    ]
+    areas = [area for area in areas if not np.isnan(area)]
     return float(np.mean(areas)) if areas else float("nan")
+
+
+def area_under_curve(positive: NDArray, score: NDArray, weight: NDArray) -> float:
+    """Area under the ROC curve; scikit-learn's, without its hundreds of checks per call.
+
+    The share of pairs of a positive and a negative row, by weight, that the score puts in order;
+    ties count half.  NaN where there is only one class.
+    """
+    _, place = np.unique(score, return_inverse=True)
+    wins = np.bincount(place, np.where(positive, weight, 0.0))
+    losses = np.bincount(place, np.where(positive, 0.0, weight))
+    pairs = wins.sum() * losses.sum()
+    if pairs == 0.0:
+        return float("nan")
+    return float(wins @ (np.cumsum(losses) - 0.5 * losses) / pairs)
 
 
 class _Answers(BaseEstimator):

@@ -27,6 +27,10 @@ class Hinges:
     slope : ndarray of shape (n, T)
     row, task : ndarray of shape (m,), int
     knot, mass : ndarray of shape (m,)
+    ends_fall : ndarray of shape (m,), bool
+        Whether the loss falls before the knot.  Together with their part of the line such hinges
+        are mass * max(0, knot - F), at least zero, and so is that of their means; with other
+        hinges mixed in, the line would be left without a floor.
     """
 
     slope: NDArray[np.float64]
@@ -34,6 +38,7 @@ class Hinges:
     task: NDArray[np.int64]
     knot: NDArray[np.float64]
     mass: NDArray[np.float64]
+    ends_fall: NDArray[np.bool_]
 
     @classmethod
     def of(cls, problem: LatticeProblem) -> Hinges:
@@ -46,7 +51,8 @@ class Hinges:
         knots = np.divide(-np.diff(offsets, axis=0), rise, out=np.zeros_like(rise), where=rise > 0)
         masses = problem.weights * rise
         _, row, task = used = np.nonzero(masses > 0.0)
-        return cls(problem.weights * slopes[0], row, task, knots[used], masses[used])
+        falling = slopes[:-1][used] < 0.0
+        return cls(problem.weights * slopes[0], row, task, knots[used], masses[used], falling)
 
     def __len__(self) -> int:
         return len(self.knot)

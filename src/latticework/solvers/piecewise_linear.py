@@ -401,9 +401,10 @@ class PolyhedralDescent:
         return matrix
 
     def _groups(self, selection: _Selection) -> list[NDArray[np.int64]]:
-        """Hinges that share a dual variable: those of a task on one side of their knots."""
+        """Hinges that share a dual variable: of a task, on one side of knots, of one kind."""
         others = np.flatnonzero(~selection.is_single)
         label = 2 * self.hinges.task[others] + selection.upper[others]
+        label = 2 * label + self.hinges.ends_fall[others]
         return [others[label == value] for value in np.unique(label)]
 
     def _group_columns(self, active: NDArray, groups: list[NDArray]) -> sparse.csc_matrix:
