@@ -35,7 +35,7 @@ from latticework.estimators.scoring import area_under_curve
 from latticework.exceptions import CertificateWarning
 from latticework.solvers import lattice_path
 
-QUICK = {"n_alphas": 4, "cv": 3, "relax": (0.0, 0.5)}
+QUICK = {"n_alphas": 4, "cv": 3, "relax": (0.0, 0.5), "length_penalty": 1.0}
 N = 60
 X, SCORE = numeric_sample(N)
 Y = np.where(SCORE > 0, "yes", "no")

@@ -281,7 +281,9 @@ def test_callbacks_see_every_step():
     assert recorder.events[-2:] == ["fit", "teardown"]
     assert set(recorder.events[1:-2]) == {"alpha"}
     recorder = Recorder()
-    lw.RuleClassifierCV(n_alphas=4, cv=3).set_callbacks(recorder).fit(X, score > 0)
+    lw.RuleClassifierCV(n_alphas=4, cv=3, length_penalty=1.0).set_callbacks(recorder).fit(
+        X, score > 0
+    )
     assert recorder.events.count("alpha") == 4
     assert recorder.events.count("fold") == 3
 

@@ -37,7 +37,11 @@ def bound_below(kept, most_lost, sign, length, most_added, scale):
     k = 1
     if most_added > 1 and scale[length + most_added] == scale[length + 1]:
         k = most_added  # without a length penalty the last k dominates
-    while k <= most_added:
+    whole = 0.0
+    for t in range(kept.shape[0]):
+        whole += max(kept[t, 0], kept[t, 1]) ** 2
+    whole = np.sqrt(whole)
+    while k <= most_added and whole > best * scale[length + k]:
         total = 0.0
         spent = True
         for t in range(kept.shape[0]):
