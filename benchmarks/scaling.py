@@ -30,7 +30,7 @@ ROWS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 COLUMNS = (10, 30, 100, 300)
 DEPTHS = (1, 2, 3, 4, 6)
 BASE = {"rows": 30_000, "columns": 30, "max_length": None}
-PATH = {"n_alphas": 20, "n_thresholds": 8, "length_penalty": 1.0, "tol": 1e-3}
+PATH = {"n_alphas": 20, "n_thresholds": 8, "length_penalty": 1.0, "tol": 1e-3, "n_jobs": 2}
 LEVELS = np.array(["red", "green", "blue", "grey"])
 Indicator = Callable[[pd.DataFrame], pd.Series]
 # Conjunctions of one to three conditions with the weight each adds to the log odds.
