@@ -322,3 +322,14 @@ def test_callbacks_are_released_after_errors():
         warnings.simplefilter("error")
         model.fit([[0.0], [1.0]], [0.0, 1.0])
     assert recorder.events[-1] == "teardown"
+
+
+def test_a_callback_that_stops_among_the_alphas_spares_the_folds():
+    X, score = numeric_sample()
+    recorder = Recorder(stop_after=3)
+    model = lw.RuleClassifierCV(n_alphas=6, cv=3).set_callbacks(recorder)
+    with pytest.warns(CertificateWarning, match="cut short .*from no scores"):
+        model.fit(X, score > 0)
+    assert recorder.events.count("alpha") == 3
+    assert "fold" not in recorder.events
+    assert model.status_ == "interrupted"

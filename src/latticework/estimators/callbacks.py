@@ -28,6 +28,7 @@ class FitReport:
         self, estimator: CallbackSupportMixin, X: Any, y: Any, sample_weight: ArrayLike | None
     ) -> None:
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        self.stopped = False  # whether a callback has asked to stop
         self._told = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         self._context = estimator._init_callback_context(max_subtasks=None)
         self._context.call_on_fit_task_begin(**self._told)
@@ -44,7 +45,9 @@ class FitReport:
         """
         task = self._context.subcontext(task_name=name)
         task.call_on_fit_task_begin(**self._told)
-        return bool(task.call_on_fit_task_end(**self._told, reconstruction_attributes=attributes))
+        asked = task.call_on_fit_task_end(**self._told, reconstruction_attributes=attributes)
+        self.stopped = self.stopped or bool(asked)
+        return bool(asked)
 
     def end(self) -> None:
         """Tell that the estimator is fitted."""

@@ -124,6 +124,8 @@ class _CrossValidated(BaseRuleEstimator):
         ):
             plain = self._plain_with(length_penalty=length_penalty, concavity=concavity)
             families.append(self._family(plain, sample, started, report))
+            if report.stopped:
+                break
         scores = self._scores(families, sample, folds, rate, started, report)
         self._keep(families, scores)
         report.end()
@@ -218,7 +220,8 @@ class _CrossValidated(BaseRuleEstimator):
     ) -> NDArray[np.float64]:
         """Scores (candidates, folds) of the candidates of all families."""
         scores = np.full((sum(len(f.candidates) for f in families), len(folds)), NOT_SCORED)
-        if any(c.solution.status == outcome.INTERRUPTED for f in families for c in f.candidates):
+        solved = [candidate.solution.status for f in families for candidate in f.candidates]
+        if report.stopped or outcome.INTERRUPTED in solved:
             return scores
         limits = self._fold_limits(len(folds))
 
