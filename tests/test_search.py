@@ -139,6 +139,20 @@ def test_an_unfinished_search_still_bounds(monkeypatch, max_nodes):
     assert late.bound == np.inf
 
 
+@pytest.mark.parametrize("moment", [1, 2, 3, 7])
+def test_units_that_time_left_unexplored_count(monkeypatch, moment):
+    """Time may run out between any two units of a round."""
+    case = Case(11, length_penalty=0.2, n=200)
+    monkeypatch.setattr(branch_and_bound, "_FIRST_BUDGET", 100)
+    monkeypatch.setattr(branch_and_bound, "_UNIT_BUDGET", 100)
+    looks = iter(range(1000))
+    limits = Limits()
+    monkeypatch.setattr(Limits, "is_over", lambda self: next(looks) >= moment)
+    found = find_conjunctions(case.lattice, case.residual, threshold=0.0, n_best=1, limits=limits)
+    assert not found.complete
+    assert found.bound >= case.largest
+
+
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_boolean_columns_as_they_are(storage):
     rng = np.random.default_rng(0)

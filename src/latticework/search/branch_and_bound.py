@@ -148,7 +148,9 @@ def find_conjunctions(
     budget = _FIRST_BUDGET
     n_nodes = 0
 
-    def explore(unit: _Unit) -> tuple:
+    def explore(unit: _Unit) -> tuple | None:
+        if limits.is_over():
+            return None
         return kernels.search_unit(
             compiled, residual, unit.root, unit.sign, unit.allowed,
             max(threshold, candidates.worst_kept), record, n_best, budget,
@@ -162,7 +164,11 @@ def find_conjunctions(
         results = (
             map(explore, batch) if pool is None or len(batch) == 1 else pool.map(explore, batch)
         )
-        for ratios, lengths, paths, nodes, left in list(results):
+        for unit, result in zip(batch, list(results), strict=True):
+            if result is None:
+                frontier.append(unit)
+                continue
+            ratios, lengths, paths, nodes, left = result
             candidates.add(ratios, lengths, paths)
             n_nodes += int(nodes)
             frontier.extend(_units(*left))
