@@ -30,7 +30,10 @@ ROWS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 COLUMNS = (10, 30, 100, 300)
 DEPTHS = (1, 2, 3, 4, 6)
 BASE = {"rows": 30_000, "columns": 30, "max_length": None}
-PATH = {"n_alphas": 20, "n_thresholds": 8, "length_penalty": 1.0, "tol": 1e-3, "n_jobs": 2}
+# To a tenth of the largest alpha: below that the small tables have little but noise left to fit, and
+# the search nothing to cut off.
+N_ALPHAS, RATIO = 20, 10
+PATH = {"n_thresholds": 7, "length_penalty": 1.0, "tol": 1e-3, "n_jobs": 2}
 LEVELS = np.array(["red", "green", "blue", "grey"])
 Indicator = Callable[[pd.DataFrame], pd.Series]
 # Conjunctions of one to three conditions with the weight each adds to the log odds.
@@ -79,11 +82,14 @@ def solve(point: dict[str, Any]) -> dict[str, Any]:
     import latticework
 
     settings = {**PATH, "max_length": point["max_length"]}
-    latticework.rule_path(*synthetic(500, 30, seed=1), **settings)  # compiles or reads the cache
+    # Compiles, or reads the cache.
+    latticework.rule_path(*synthetic(500, 30, seed=1), n_alphas=3, **settings)
     X, y = synthetic(point["rows"], point["columns"])
+    largest = latticework.rule_path(X, y, n_alphas=1, **settings)[0].alpha
+    alphas = np.geomspace(largest, largest / RATIO, N_ALPHAS)
     before = peak_mb()
     start = time.perf_counter()
-    path = list(latticework.rule_path(X, y, **settings))
+    path = list(latticework.rule_path(X, y, alphas=alphas, **settings))
     seconds = time.perf_counter() - start
     peak = peak_mb()  # before the check below takes memory of its own
     found = overlap(path[-1], synthetic(20_000, point["columns"], seed=2)[0])
