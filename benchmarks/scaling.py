@@ -30,7 +30,7 @@ ROWS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 COLUMNS = (10, 30, 100, 300)
 DEPTHS = (1, 2, 3, 4, 6)
 BASE = {"rows": 30_000, "columns": 30, "max_length": None}
-# To a tenth of the largest alpha: below that the small tables have little but noise left to fit, and
+# To a tenth of the largest alpha: below, small tables have little but noise left to fit, and
 # the search nothing to cut off.
 N_ALPHAS, RATIO = 20, 10
 PATH = {"n_thresholds": 7, "length_penalty": 1.0, "tol": 1e-3, "n_jobs": 2}
