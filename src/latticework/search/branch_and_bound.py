@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,6 +68,14 @@ class _Unit:
     root: NDArray[np.int32]
     sign: int
     allowed: NDArray[np.int32]
+    key: tuple[float, list[int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.key = (-self.bound, self.root.tolist())
+
+    def __lt__(self, other: _Unit) -> bool:
+        """Largest bound first; no two units of a search have the same root."""
+        return self.key < other.key
 
 
 class _Candidates:
@@ -159,21 +167,25 @@ def find_conjunctions(
     while frontier:
         if limits.is_over() or (max_nodes is not None and n_nodes >= max_nodes):
             break
-        frontier.sort(key=lambda unit: (-unit.bound, unit.root.tolist()))
-        batch, frontier = frontier[:_UNITS_PER_ROUND], frontier[_UNITS_PER_ROUND:]
+        bar = max(threshold, candidates.worst_kept)
+        batch: list[_Unit] = []
+        while frontier and len(batch) < _UNITS_PER_ROUND and frontier[0].bound > bar:
+            batch.append(heapq.heappop(frontier))
         results = (
             map(explore, batch) if pool is None or len(batch) == 1 else pool.map(explore, batch)
         )
         for unit, result in zip(batch, list(results), strict=True):
             if result is None:
-                frontier.append(unit)
+                heapq.heappush(frontier, unit)
                 continue
             ratios, lengths, paths, nodes, left = result
             candidates.add(ratios, lengths, paths)
             n_nodes += int(nodes)
-            frontier.extend(_units(*left))
+            for part in _units(*left):
+                heapq.heappush(frontier, part)
         bar = max(threshold, candidates.worst_kept)
-        frontier = [unit for unit in frontier if unit.bound > bar]
+        if frontier and frontier[0].bound <= bar:  # and so are all others
+            frontier.clear()
         budget = _UNIT_BUDGET
 
     ranked = candidates.ranked()
